@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/table.h"
-#include "base/text.h"
+#include "base/tables/table.h"
+#include "base/text/text.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/lower/lower.h"

@@ -15,8 +15,8 @@
 
 #include "apart.h"
 #include "base/clock.h"
-#include "base/table.h"
-#include "base/text.h"
+#include "base/tables/table.h"
+#include "base/text/text.h"
 #include "engine/codegen/kernel_cache.h"
 #include "engine/device/cuda/driver.h"
 #include "engine/device/cuda/read_bandwidth.h"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/table.h"
-#include "base/text.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
+#include "base/tables/table.h"
+#include "base/text/text.h"
 #include "engine/codegen/kernel_cache.h"
 #include "engine/device/cpu/bandwidth.h"
 #include "engine/model/make.h"

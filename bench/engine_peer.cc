@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/device_name.h"
-#include "base/json.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
+#include "base/records/device_name.h"
+#include "base/records/json.h"
 #include "engine/codegen/kernel_cache.h"
 #include "engine/device/cpu/bandwidth.h"
 #include "engine/device/cuda/driver.h"

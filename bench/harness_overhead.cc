@@ -13,8 +13,8 @@
 #include "backend/native/timed_phase.h"
 #include "backend/worker.h"
 #include "backend/worker_client.h"
-#include "base/hash.h"
-#include "stats/summary.h"
+#include "base/files/hash.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -8,7 +8,7 @@
 #include <array>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "kernels.h"
 
 namespace assay::bench {

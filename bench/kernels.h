@@ -4,9 +4,9 @@
 
 #include <string_view>
 
+#include "base/process/thread_pool.h"
 #include "base/result.h"
-#include "base/table.h"
-#include "base/thread_pool.h"
+#include "base/tables/table.h"
 
 namespace assay::bench {
 

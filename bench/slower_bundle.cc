@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "artifact/bundle.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace assay {
 namespace {

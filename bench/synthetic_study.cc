@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/files.h"
-#include "base/hash.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
 
 namespace assay {
 namespace {

@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/gzip.h"
-#include "base/hash.h"
-#include "base/json.h"
-#include "base/subprocess.h"
+#include "base/files/gzip.h"
+#include "base/files/hash.h"
+#include "base/process/subprocess.h"
+#include "base/records/json.h"
 
 namespace assay {
 

@@ -10,8 +10,8 @@
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
 #include "calibration_lines.h"
-#include "stats/summary.h"
-#include "stats/tests.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "stats/distributions.h"
+#include "stats/distributions/distributions.h"
 
 namespace assay {
 
@@ -28,15 +29,17 @@ void CalibrationLines::add(std::string what, std::string truth, int64_t count, d
                            double most, bool promised) {
   const auto trials = static_cast<double>(trials_);
   const double rate = static_cast<double>(count) / trials;
-  lines_.push_back({std::move(what), std::move(truth), rate, standard_error(rate, trials), least,
-                    most, promised});
+  const Line line{
+      std::move(what), std::move(truth), rate, standard_error(rate, trials), least, most, promised};
+  if (line.has_bar() || shows()) lines_.push_back(line);
 }
 
 bool CalibrationLines::print() const {
   fmt::print("seed {}, {} trials a line\n\n| what | truth | found | bar |\n|---|---|---:|---|\n",
              seed_, trials_);
   bool met = true;
-  const double errors = *stats::normal_quantile(1 - 0.05 / static_cast<double>(lines_.size()));
+  const auto bars = std::ranges::count_if(lines_, &Line::has_bar);
+  const double errors = *stats::normal_quantile(1 - 0.05 / static_cast<double>(bars));
   for (const Line& line : lines_) {
     const bool missed = line.missed(errors);
     std::string bar = line.least > 0 && line.most < 1

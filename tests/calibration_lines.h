@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/process/thread_pool.h"
 #include "base/random.h"
-#include "base/thread_pool.h"
 
 namespace assay {
+
+inline constexpr int64_t kLongTrials = 1000;
 
 // Standard error of a share that so many trials found.
 inline double standard_error(double share, double trials) {
@@ -26,9 +28,9 @@ class CalibrationLines {
   // Counts each flag that a trial sets.
   std::vector<int64_t> count(size_t flags, const std::function<void(Random, int64_t*)>& trial);
 
-  // Bars: at least `least`, at most `most`; 0 and 1 are none. A bar that isn't `promised` is shown
-  // with what was found and missed without consequence: docs/calibration.md, "Two bundles and
-  // contrasts", says why.
+  // Bars: at least `least`, at most `most`; 0 and 1 are none. A line without a bar can't fail: only
+  // long trials have it. A bar that isn't `promised` is shown with what was found and missed
+  // without consequence: docs/calibration.md, "Two bundles and contrasts", says why.
   void add(std::string what, std::string truth, int64_t count, double least, double most,
            bool promised = true);
 
@@ -36,6 +38,9 @@ class CalibrationLines {
   // so many standard errors that a table whose every bar is just met fails in 5 % of seeds
   // (Bonferroni).
   bool print() const;
+
+  // True in long trials. Short ones needn't draw what has no bar.
+  bool shows() const { return trials_ >= kLongTrials; }
 
   int64_t trials() const { return trials_; }
 
@@ -45,9 +50,10 @@ class CalibrationLines {
     std::string truth;
     double rate = 0;
     double error = 0;
-    double least = 0;
+    double least = 0;  // 0 and 1: there is no bar
     double most = 1;
     bool promised = true;
+    bool has_bar() const { return least > 0 || most < 1; }
     bool missed(double errors) const {
       return rate + errors * error < least || rate - errors * error > most;
     }

@@ -35,14 +35,14 @@ World by_rows(World world);
 World world_of_shifts(std::string name, double noise, double process, double run,
                       int64_t processes);
 
-// Noise, spikes, autocorrelation, drift, heavy tails, and several of them.
-std::vector<World> noisy_worlds();
+// Noise, spikes, autocorrelation, drift, heavy tails, and several of them; or four of these.
+std::vector<World> noisy_worlds(bool all);
 
 // A few calls that the machine stops for long.
 World stopped_calls();
 
-// A world like two virtual cores with neighbours: src/stats/summary.h's trimmed means were made for
-// it.
+// A world like two virtual cores with neighbours: src/stats/samples/summary.h's trimmed means were
+// made for it.
 World busy_neighbours();
 
 // All cells of one run are slower: yardsticks show it, but for a fifth.

@@ -1,9 +1,9 @@
 // `assay compare` as a user and as CI meet it: exit status, formats, the one line on stderr.
 #include <gmock/gmock.h>
 
-#include "base/csv.h"
-#include "base/files.h"
-#include "base/json.h"
+#include "base/files/files.h"
+#include "base/records/json.h"
+#include "base/tables/csv.h"
 #include "bundle_on_disk.h"
 
 namespace assay {

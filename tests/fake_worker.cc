@@ -26,9 +26,9 @@
 
 #include "backend/protocol.h"
 #include "backend/worker.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

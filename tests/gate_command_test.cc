@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 
 #include "analysis/analyze.h"
-#include "base/csv.h"
-#include "base/files.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 #include "bundle_on_disk.h"
 #include "gates/honest_bundle.h"
 

@@ -23,13 +23,14 @@ def read_table(readme):
 
 
 def read_rooms(readme):
-    """Module -> its folder -> the folders of the module that it may include, from the table's rows."""
+    """Module -> its folder -> the folders of the module that it may include, from the table's rows. `.` stands for the
+    files beside the folders."""
     rooms = {}
     for line in readme.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         name = re.fullmatch(r"`(\w+)/(\w+)`", cells[0])
         if name and len(cells) == 3:
-            rooms.setdefault(name[1], {})[name[2]] = set(re.findall(r"`(\w+)`", cells[2]))
+            rooms.setdefault(name[1], {})[name[2]] = set(re.findall(r"`(\w+|\.)`", cells[2]))
     return rooms
 
 
@@ -150,7 +151,7 @@ def check_rooms(src, rooms, targets):
         for room in sorted(allowed.keys() - present):
             yield f"src/README.md: lists {module}/{room}, which holds no source"
         for room, used in sorted(allowed.items()):
-            for other in sorted(used - allowed.keys()):
+            for other in sorted(used - allowed.keys() - {"."}):
                 yield f"src/README.md: lets {module}/{room} include {other}, which it doesn't list"
         for path in sorted(top.glob("*/**/*")):
             if path.suffix not in (".h", ".cc") or path.stem.endswith("_test"):
@@ -161,7 +162,7 @@ def check_rooms(src, rooms, targets):
                 if not match or not (src / match[1]).is_relative_to(top):
                     continue
                 parts = (src / match[1]).relative_to(top).parts
-                other = parts[0] if len(parts) > 1 else None  # None: beside the folders, above all of them
+                other = parts[0] if len(parts) > 1 else "."
                 if other != room and other not in allowed.get(room, ()):
                     where = path.relative_to(src.parent)
                     yield f'{where}:{line}: {module}/{room} includes "{match[1]}", which src/README.md doesn\'t let it'

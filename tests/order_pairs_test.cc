@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analysis/analyze.h"
-#include "stats/standard_normal.h"
+#include "stats/distributions/standard_normal.h"
 #include "study/plan.h"
 
 namespace assay {

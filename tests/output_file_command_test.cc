@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "bundle_on_disk.h"
 #include "portability/regimes_fixture.h"
 

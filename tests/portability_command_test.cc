@@ -1,10 +1,10 @@
 // `assay portability` as a user and as CI meet it: exit status, formats, the one line on stderr.
 #include <gmock/gmock.h>
 
-#include "base/csv.h"
-#include "base/files.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/records/json.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 #include "bundle_on_disk.h"
 #include "portability/regimes_fixture.h"
 

@@ -1,9 +1,9 @@
 // `assay route` as a user and as CI meet it: exit status, formats, files, the one line on stderr.
 #include <gmock/gmock.h>
 
-#include "base/csv.h"
-#include "base/files.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 #include "bundle_on_disk.h"
 #include "routing/routed_bundle.h"
 

@@ -1,7 +1,7 @@
 // Every command that reads bundles names one that was damaged or copied.
 #include <gmock/gmock.h>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "bundle_on_disk.h"
 #include "routing/routed_bundle.h"
 

@@ -3,7 +3,7 @@
 
 #include "analysis/findings/findings.h"
 #include "artifact/bundle.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 
 namespace assay {
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/rows/synthetic_bundle.h"
-#include "stats/reference_samples.h"
+#include "stats/samples/reference_samples.h"
 
 namespace assay {
 namespace {

@@ -13,7 +13,7 @@
 // record is on the device (the files that it names are synced before it). Resume takes every file
 // back to the last commit, and refuses a bundle in which a committed byte has changed: only
 // committed bytes are ever sealed. A later sitting that has rows has its environment-N.json in the
-// manifest. Every write is by the folder's descriptor and follows no link (base/folder.h).
+// manifest. Every write is by the folder's descriptor and follows no link (base/files/folder.h).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@
 
 #include "artifact/evidence.h"
 #include "artifact/row.h"
-#include "base/folder.h"
-#include "base/json.h"
+#include "base/files/folder.h"
+#include "base/records/json.h"
 #include "base/result.h"
 
 namespace assay {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "artifact/manifest.h"
-#include "base/folder.h"
+#include "base/files/folder.h"
 
 namespace assay {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
-#include "base/text.h"
+#include "base/files/hash.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

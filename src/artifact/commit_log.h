@@ -10,7 +10,7 @@
 
 #include "artifact/manifest.h"
 #include "artifact/row.h"
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 
 namespace assay {

@@ -7,7 +7,7 @@
 
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
-#include "base/folder.h"
+#include "base/files/folder.h"
 
 namespace assay {
 

@@ -8,9 +8,9 @@
 #include <set>
 #include <system_error>
 
-#include "base/hash.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/files/hash.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

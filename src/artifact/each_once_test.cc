@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "artifact/fixture_test.h"
-#include "base/temporary_folder.h"
+#include "base/files/temporary_folder.h"
 
 namespace assay {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/lenient_json.h"
-#include "base/record.h"
+#include "base/records/lenient_json.h"
+#include "base/records/record.h"
 
 namespace assay {
 namespace {
@@ -239,6 +239,21 @@ std::string_view compiler_real_name(CompilerReal real) {
   return kVerdicts[static_cast<size_t>(real)].second;
 }
 
+int claim_rank(CompilerReal real) {
+  switch (real) {
+    case CompilerReal::kLabelOnly:
+      return 0;
+    case CompilerReal::kFallback:
+      return 1;
+    case CompilerReal::kUnproven:
+      return 2;
+    case CompilerReal::kYes:
+    case CompilerReal::kNotApplicable:
+      break;
+  }
+  return 3;
+}
+
 CompilerReal compiler_real_of(const Json& verdict) {
   for (const auto& [real, name] : kVerdicts) {
     if (verdict == name) return real;
@@ -287,6 +302,12 @@ std::optional<int64_t> Evidence::most_counted(Counter counter) const {
     if (process.counters) most = std::max(most, count_of(*process.counters, counter));
   }
   return most;
+}
+
+CompilerReal Evidence::verdict_of(std::optional<int64_t> process) const {
+  const auto own = std::ranges::find_if(
+      processes, [&](const EvidenceProcess& one) { return one.process == process; });
+  return own == processes.end() ? compiler_real : own->compiler_real;
 }
 
 std::string first_line(const std::string& message) {

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/counter.h"
-#include "base/enum_words.h"
-#include "base/json.h"
-#include "base/phase.h"
-#include "base/placement.h"
+#include "base/process/placement.h"
+#include "base/records/counter.h"
+#include "base/records/enum_words.h"
+#include "base/records/json.h"
+#include "base/records/phase.h"
 #include "base/result.h"
 
 namespace assay {
@@ -32,6 +32,9 @@ struct EnumWords<CompilerReal> {
 };
 // Any worker may have written `verdict`; one that isn't known is kUnproven.
 CompilerReal compiler_real_of(const Json& verdict);
+// Rank of a verdict, the higher the more it claims: label_only 0, fallback 1, unproven 2, any
+// other 3. The lowest of several stands for all.
+int claim_rank(CompilerReal real);
 
 // A specialisation that a guard's failure caused.
 struct Recompile {
@@ -204,6 +207,8 @@ struct Evidence {
   std::optional<int64_t> count(Counter counter) const;  // as reported; absent: nobody counted
   // The highest count of any process of the cell. Bundles before schema version 3 know of one.
   std::optional<int64_t> most_counted(Counter counter) const;
+  // The verdict of the process of that number; the cell's where it has no such process.
+  CompilerReal verdict_of(std::optional<int64_t> process) const;
 };
 
 // The first line of a worker's error message, without the stack trace that torch puts on the same

@@ -3,8 +3,8 @@
 
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
-#include "base/csv.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
+#include "base/tables/csv.h"
 
 namespace assay {
 

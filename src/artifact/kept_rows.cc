@@ -8,8 +8,8 @@
 #include "artifact/read_bundle.h"
 #include "artifact/row_rule.h"
 #include "base/clock.h"
-#include "base/csv.h"
-#include "base/text.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

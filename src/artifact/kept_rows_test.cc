@@ -4,8 +4,8 @@
 #include "artifact/commit_log.h"
 #include "artifact/fixture_test.h"
 #include "artifact/manifest.h"
-#include "base/csv.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/tables/csv.h"
 
 namespace assay {
 namespace {

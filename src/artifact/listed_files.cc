@@ -2,7 +2,7 @@
 #include "artifact/listed_files.h"
 
 #include "artifact/sittings.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
 
 namespace assay {
 namespace {

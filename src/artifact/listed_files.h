@@ -7,8 +7,8 @@
 
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
-#include "base/folder.h"
-#include "base/json.h"
+#include "base/files/folder.h"
+#include "base/records/json.h"
 #include "base/result.h"
 
 namespace assay {

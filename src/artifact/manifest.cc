@@ -6,7 +6,7 @@
 #include "artifact/bundle.h"
 #include "artifact/signature.h"
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
 
 namespace assay {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "artifact/bundle.h"
-#include "base/folder.h"
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/files/folder.h"
+#include "base/files/hash.h"
+#include "base/records/json.h"
 #include "base/result.h"
 
 namespace assay {

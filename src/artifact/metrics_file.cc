@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/csv.h"
-#include "base/text.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 
 namespace assay {
 

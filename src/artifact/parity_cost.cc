@@ -1,8 +1,8 @@
 // The member `cost` of parity.json in both directions.
 #include "artifact/parity_cost.h"
 
-#include "base/lenient_json.h"
-#include "base/record.h"
+#include "base/records/lenient_json.h"
+#include "base/records/record.h"
 
 namespace assay {
 

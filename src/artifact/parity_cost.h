@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "base/json.h"
+#include "base/records/json.h"
 
 namespace assay {
 

@@ -13,8 +13,8 @@
 #include "artifact/read_bundle.h"
 #include "artifact/row_rule.h"
 #include "artifact/sittings.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/count_limits.h"
+#include "base/records/count_limits.h"
 
 namespace assay {
 namespace {

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/counter.h"
-#include "base/measured.h"
-#include "base/optional_count.h"
-#include "base/phase.h"
+#include "base/records/counter.h"
+#include "base/records/measured.h"
+#include "base/records/optional_count.h"
+#include "base/records/phase.h"
 #include "base/result.h"
-#include "base/shared_text.h"
+#include "base/tables/shared_text.h"
 
 namespace assay {
 

@@ -5,7 +5,7 @@
 
 #include "artifact/commit_log.h"
 #include "artifact/row_rule.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "artifact/bundle.h"
 #include "artifact/row.h"
-#include "base/phase.h"
+#include "base/records/phase.h"
 
 namespace assay {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "base/count_limits.h"
-#include "base/csv.h"
 #include "base/random.h"
+#include "base/records/count_limits.h"
+#include "base/tables/csv.h"
 
 namespace assay {
 namespace {

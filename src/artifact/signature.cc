@@ -2,10 +2,10 @@
 #include "artifact/signature.h"
 
 #include "artifact/manifest.h"
-#include "base/files.h"
-#include "base/folder.h"
-#include "base/temporary_folder.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/files/folder.h"
+#include "base/files/temporary_folder.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "artifact/bundle.h"
+#include "base/process/subprocess.h"
 #include "base/result.h"
-#include "base/subprocess.h"
 
 namespace assay {
 

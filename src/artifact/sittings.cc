@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -15,7 +15,7 @@
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
-#include "base/folder.h"
+#include "base/files/folder.h"
 
 namespace assay {
 

@@ -13,7 +13,7 @@
 #include "artifact/read_bundle.h"
 #include "artifact/row_checks.h"
 #include "artifact/sittings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -10,7 +10,7 @@
 #include "artifact/fixture_test.h"
 #include "artifact/manifest.h"
 #include "artifact/read_bundle.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
 
 namespace assay {
 namespace {

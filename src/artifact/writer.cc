@@ -10,7 +10,7 @@
 #include "artifact/new_bundle.h"
 #include "artifact/sittings.h"
 #include "base/clock.h"
-#include "base/csv.h"
+#include "base/tables/csv.h"
 
 namespace assay {
 namespace {

@@ -6,7 +6,7 @@
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
 #include "artifact/fixture_test.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
 
 namespace assay {
 namespace {

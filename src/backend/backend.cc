@@ -1,38 +1,38 @@
-// A gate's words.
+// A readiness's words.
 #include "backend/backend.h"
 
 namespace assay {
 
-ArmGate impossible_gate(std::string error_class, std::string reason, std::string fix) {
-  ArmGate gate;
-  gate.verdict = ArmGate::Verdict::kImpossible;
-  gate.error_class = std::move(error_class);
-  gate.reason = std::move(reason);
-  gate.fix = std::move(fix);
-  return gate;
+ArmReadiness impossible_arm(std::string error_class, std::string reason, std::string fix) {
+  ArmReadiness readiness;
+  readiness.verdict = ArmReadiness::Verdict::kImpossible;
+  readiness.error_class = std::move(error_class);
+  readiness.reason = std::move(reason);
+  readiness.fix = std::move(fix);
+  return readiness;
 }
 
-std::string_view gate_verdict_name(ArmGate::Verdict verdict) {
+std::string_view readiness_name(ArmReadiness::Verdict verdict) {
   switch (verdict) {
-    case ArmGate::Verdict::kFallback:
+    case ArmReadiness::Verdict::kFallback:
       return "fallback";
-    case ArmGate::Verdict::kImpossible:
+    case ArmReadiness::Verdict::kImpossible:
       return "impossible";
-    case ArmGate::Verdict::kReady:
+    case ArmReadiness::Verdict::kReady:
       break;
   }
   return "ready";
 }
 
-Json gate_to_json(const ArmGate& gate) {
-  Json json = {{"verdict", gate_verdict_name(gate.verdict)}};
+Json readiness_to_json(const ArmReadiness& readiness) {
+  Json json = {{"verdict", readiness_name(readiness.verdict)}};
   const auto put = [&](const char* key, const std::string& value) {
     if (!value.empty()) json[key] = value;
   };
-  put("reason", gate.reason);
-  put("fix", gate.fix);
-  put("fallback", gate.fallback);
-  put("error_class", gate.error_class);
+  put("reason", readiness.reason);
+  put("fix", readiness.fix);
+  put("fallback", readiness.fallback);
+  put("error_class", readiness.error_class);
   return json;
 }
 

@@ -32,7 +32,7 @@ struct ReadLimit {
 };
 
 // The verdict, reached without running the arm, on its being what its name claims here.
-struct ArmGate {
+struct ArmReadiness {
   enum class Verdict {
     kReady,
     kFallback,    // it runs, as something else: `fallback`
@@ -53,17 +53,17 @@ struct ArmGate {
   Json program;  // {"path", "sha256"} of the program that the arm names for its worker; or null
 };
 // kImpossible, for this reason.
-ArmGate impossible_gate(std::string error_class, std::string reason, std::string fix);
-std::string_view gate_verdict_name(ArmGate::Verdict verdict);  // ready | fallback | impossible
+ArmReadiness impossible_arm(std::string error_class, std::string reason, std::string fix);
+std::string_view readiness_name(ArmReadiness::Verdict verdict);  // ready | fallback | impossible
 // {"verdict", "reason", "fix", "fallback", "error_class"}, those that aren't empty.
-Json gate_to_json(const ArmGate& gate);
+Json readiness_to_json(const ArmReadiness& readiness);
 
 // A file that an arm's worker is or runs, or a folder of such.
 struct ArmInput {
   std::string of;    // its owner: "torch worker"; empty: the arm
   std::string name;  // the file's; for a folder the beginning of its files' names
   std::filesystem::path path;
-  std::string sha256 = {};  // as the gate has stated it; empty: it hasn't
+  std::string sha256 = {};  // as the readiness has stated it; empty: it hasn't
 };
 
 class Backend {
@@ -72,19 +72,21 @@ class Backend {
   // bad_input that names the arm and the values that the backend supports.
   virtual Status check_arm(const StudyArm& arm) const = 0;
   virtual WorkerCommand worker_command(const StudyArm& arm) const = 0;
-  // The program that a study or the environment names and that gate() would start; absent: it
+  // The program that a study or the environment names and that readiness() would start; absent: it
   // starts no such program for this arm.
-  virtual std::optional<std::string> gate_program(const StudyArm&) const { return std::nullopt; }
+  virtual std::optional<std::string> readiness_program(const StudyArm&) const {
+    return std::nullopt;
+  }
   // May start a program to look, once for each interpreter or compiler: takes seconds the first
   // time, and may be asked as often as one likes.
-  virtual ArmGate gate(const StudyArm&) { return {}; }
+  virtual ArmReadiness readiness(const StudyArm&) { return {}; }
   // Files that must stay as they are while the arm is measured, other than the program itself, its
-  // libraries and the model. Called after gate().
+  // libraries and the model. Called after readiness().
   virtual std::vector<ArmInput> inputs(const StudyArm&) { return {}; }
   // Options that only the worker understands; they travel in `load`. `seed` is the study's.
   virtual Json load_options(const StudyArm& arm, const StudyModel& model, uint64_t seed) const = 0;
-  // Takes a worker's report on its preparation or its evidence: later gates and load options may
-  // follow from it. Returns a note for the user, if there is one.
+  // Takes a worker's report on its preparation or its evidence: later readiness and load options
+  // may follow from it. Returns a note for the user, if there is one.
   virtual std::optional<std::string> hear(const StudyArm&, const Json&) { return std::nullopt; }
   // bad_input if no worker could load this model: missing, truncated, not supported.
   virtual Result<ModelFacts> inspect(const StudyModel& model,

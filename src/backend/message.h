@@ -8,10 +8,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/counter.h"
-#include "base/json.h"
-#include "base/measured.h"
-#include "base/phase.h"
+#include "base/records/counter.h"
+#include "base/records/json.h"
+#include "base/records/measured.h"
+#include "base/records/phase.h"
 
 namespace assay {
 

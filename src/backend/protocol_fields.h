@@ -1,5 +1,5 @@
-// Entries of records (base/record.h) with the bounds that the worker protocol sets on its members;
-// private to the protocol.
+// Entries of records (base/records/record.h) with the bounds that the worker protocol sets on its
+// members; private to the protocol.
 //
 // A member that is null counts as missing. An optional that is absent isn't written.
 #pragma once
@@ -8,10 +8,10 @@
 #include <string>
 #include <type_traits>
 
-#include "base/count_limits.h"
-#include "base/counter.h"
-#include "base/measured.h"
-#include "base/record.h"
+#include "base/records/count_limits.h"
+#include "base/records/counter.h"
+#include "base/records/measured.h"
+#include "base/records/record.h"
 
 namespace assay::wire {
 

@@ -4,7 +4,7 @@
 
 #include "backend/message.h"
 #include "backend/protocol_fields.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 

@@ -8,7 +8,7 @@
 
 #include "backend/protocol.h"
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "backend/message.h"
 #include "backend/worker_log.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string_view>
 
-#include "base/descriptor.h"
+#include "base/files/descriptor.h"
 #include "base/result.h"
 
 namespace assay {

@@ -6,7 +6,7 @@
 #include "backend/command/command_backend.h"
 #include "backend/native/native_backend.h"
 #include "backend/torch/torch_backend.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "engine/model/architectures.h"
 #include "engine/model/checkpoint.h"
 #include "engine/model/config.h"

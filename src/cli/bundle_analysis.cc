@@ -9,7 +9,7 @@
 #include "analysis/findings/plotted_json.h"
 #include "analysis/plot_rows.h"
 #include "artifact/bundle.h"
-#include "base/terminal.h"
+#include "base/process/terminal.h"
 #include "cli/option_types.h"
 #include "crosscheck/crosscheck.h"
 #include "report/screen/colours.h"

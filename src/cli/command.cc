@@ -1,8 +1,8 @@
 // Options and messages that commands share.
 #include "cli/command.h"
 
-#include "base/shown_text.h"
-#include "base/terminal.h"
+#include "base/process/terminal.h"
+#include "base/text/shown_text.h"
 #include "cli/option_types.h"
 #include "cli/output_file.h"
 #include "cli/process.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/table.h"
+#include "base/tables/table.h"
 
 namespace assay::cli {
 

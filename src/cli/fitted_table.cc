@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/fit_text.h"
-#include "base/text.h"
+#include "base/text/fit_text.h"
+#include "base/text/text.h"
 
 namespace assay::cli {
 namespace {

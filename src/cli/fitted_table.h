@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "base/table.h"
+#include "base/tables/table.h"
 
 namespace assay::cli {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/process.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <optional>
 
-#include "base/device_name.h"
-#include "base/text.h"
+#include "base/records/device_name.h"
+#include "base/text/text.h"
 
 namespace assay::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <array>
 
 #include "artifact/manifest.h"
-#include "base/files.h"
-#include "base/text.h"
-#include "report/route_report.h"
+#include "base/files/files.h"
+#include "base/text/text.h"
+#include "report/judgements/route_report.h"
 #include "routing/policy.h"
 #include "routing/trace.h"
 

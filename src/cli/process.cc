@@ -17,7 +17,7 @@
 #include <string>
 #include <system_error>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 
 namespace assay::cli {
 namespace {

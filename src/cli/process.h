@@ -13,7 +13,7 @@ inline constexpr int kExitEnvironment = 3;
 // - descriptors 0 to 2 are open, so that no file of ours gets their numbers and the program's
 //   output; a closed one is replaced by one on which reading (0) or writing (1, 2) fails;
 // - a closed pipe and a limit on files' sizes fail a write and send no signal;
-// - a mapped file that is cut short ends the program with its name (base/mapped_file.h);
+// - a mapped file that is cut short ends the program with its name (base/files/mapped_file.h);
 // - an exception that leaves a thread ends it as report_exception() has it, not by SIGABRT.
 void prepare_process();
 

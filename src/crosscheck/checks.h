@@ -10,7 +10,7 @@
 
 #include "artifact/bundle.h"
 #include "artifact/read_bundle.h"
-#include "base/json.h"
+#include "base/records/json.h"
 
 namespace assay::crosscheck {
 

@@ -4,8 +4,8 @@
 
 #include "artifact/manifest.h"
 #include "base/clock.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "crosscheck/checks.h"
 
 namespace assay::crosscheck {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <set>
 
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "crosscheck/checks.h"
 
 namespace assay::crosscheck {

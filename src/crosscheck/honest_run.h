@@ -8,7 +8,7 @@
 
 #include "artifact/read_bundle.h"
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "identity/identity.h"
 #include "study/plan.h"
 #include "study/prompt_index.h"

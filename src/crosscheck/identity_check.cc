@@ -5,8 +5,8 @@
 
 #include "artifact/manifest.h"
 #include "artifact/sittings.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "crosscheck/checks.h"
 #include "identity/long_form.h"
 

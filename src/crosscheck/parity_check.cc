@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "crosscheck/checks.h"
 
 namespace assay::crosscheck {

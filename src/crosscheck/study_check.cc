@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "artifact/manifest.h"
-#include "base/hash.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/files/hash.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "crosscheck/checks.h"
 #include "study/filter.h"
 #include "study/plan.h"

@@ -1,7 +1,7 @@
 // Gate 3: raw rows, evidence and configuration are in the bundle, and their hashes match.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "gates/gates.h"
 
 namespace assay {

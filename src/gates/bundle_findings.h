@@ -7,7 +7,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/rows/samples.h"
 #include "artifact/bundle.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 
 namespace assay {
 

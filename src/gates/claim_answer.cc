@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "analysis/findings/spread_text.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

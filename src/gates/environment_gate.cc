@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/backend_traits.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/backend_traits.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "gates/gates.h"
 
 namespace assay {

@@ -5,9 +5,9 @@
 
 #include "analysis/compare/identity_axes.h"
 #include "analysis/rows/summary.h"
-#include "base/lenient_json.h"
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "crosscheck/crosscheck.h"
 #include "gates/marked_facts.h"
 
@@ -62,7 +62,7 @@ void read_rows(const Group& group, GatedCell& cell) {
     }
   }
   for (const Row* row : group.timed) {
-    if (group.wants_compiler && ran_eager(*row)) cell.eager_rows.push_back(row->repetition);
+    if (group.ran_eager(*row)) cell.eager_rows.push_back(row->repetition);
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include "artifact/each_once.h"
 #include "base/add_once.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "gates/marked_facts.h"
 
 namespace assay {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "gates/gates.h"
 #include "gates/regime_gate.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "gates/gates.h"
 
 namespace assay {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

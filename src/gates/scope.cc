@@ -1,8 +1,8 @@
 // The cells and claims that are judged, and the axes of their arms that the identity states.
 #include <algorithm>
 
-#include "base/backend_traits.h"
-#include "base/lenient_json.h"
+#include "base/records/backend_traits.h"
+#include "base/records/lenient_json.h"
 #include "gates/claim_answer.h"
 #include "gates/gates.h"
 

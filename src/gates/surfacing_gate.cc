@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "gates/gates.h"
 
 namespace assay {

@@ -205,9 +205,9 @@ TEST_F(RunTest, AnInterruptionBeforeTheLastQuestionsIsMadeUpFor) {
 }
 
 TEST_F(RunTest, AnArmThatCannotRunIsAnOutcomeBesideTheOthers) {
-  gates_["other"].verdict = ArmGate::Verdict::kImpossible;
-  gates_["other"].error_class = "no_cuda";
-  gates_["other"].reason = "expected a CUDA device, found none";
+  readiness_["other"].verdict = ArmReadiness::Verdict::kImpossible;
+  readiness_["other"].error_class = "no_cuda";
+  readiness_["other"].reason = "expected a CUDA device, found none";
   expect_whole(run());
   const auto rows = rows_of("other");
   EXPECT_EQ(count(rows, RowStatus::kError), static_cast<int64_t>(rows.size()));
@@ -215,10 +215,10 @@ TEST_F(RunTest, AnArmThatCannotRunIsAnOutcomeBesideTheOthers) {
   EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), static_cast<int64_t>(rows_of("base").size()));
   EXPECT_TRUE(parity_of("other").is_null()) << "it was not asked";
   const auto bundle = read_bundle(folder());
-  const auto& gate = bundle->evidence.at(rows.front().cell_id).gate;
-  ASSERT_TRUE(gate);
-  EXPECT_EQ(gate->verdict, "impossible");
-  EXPECT_EQ(gate->reason, "expected a CUDA device, found none");
+  const auto& readiness = bundle->evidence.at(rows.front().cell_id).gate;
+  ASSERT_TRUE(readiness);
+  EXPECT_EQ(readiness->verdict, "impossible");
+  EXPECT_EQ(readiness->reason, "expected a CUDA device, found none");
   EXPECT_FALSE(fs::exists(folder() / "cells" / rows.front().cell_id.str() / "stderr.log"));
   ASSERT_EQ(observer_.notes.size(), 1u);
   EXPECT_EQ(observer_.notes[0], "arm \"other\" can't run here: expected a CUDA device, found none");
@@ -226,9 +226,9 @@ TEST_F(RunTest, AnArmThatCannotRunIsAnOutcomeBesideTheOthers) {
 
 TEST_F(RunTest, ARunOfWhichNoArmCanRunIsRefused) {
   for (const char* arm : {"base", "other"}) {
-    gates_[arm].verdict = ArmGate::Verdict::kImpossible;
-    gates_[arm].error_class = "no_torch";
-    gates_[arm].reason = "torch can't be imported";
+    readiness_[arm].verdict = ArmReadiness::Verdict::kImpossible;
+    readiness_[arm].error_class = "no_torch";
+    readiness_[arm].reason = "torch can't be imported";
   }
   const auto refused = run();
   ASSERT_FALSE(refused);
@@ -249,8 +249,8 @@ class FakeGpus final : public GpuSensors {
 TEST_F(RunTest, ArmsOnAGpuCarryItsSensorsAndNoOthers) {
   gpus_ = std::make_unique<FakeGpus>();
   monitor_ = std::make_unique<Monitor>(MachineFiles("/nonexistent"));
-  gates_["other"].device = "GPU";
-  gates_["other"].gpu_uuid = "GPU-1";
+  readiness_["other"].device = "GPU";
+  readiness_["other"].gpu_uuid = "GPU-1";
   expect_whole(run());
   for (const Row& row : rows_of("other")) {
     EXPECT_EQ(row.sm_clock_mhz, 1980);

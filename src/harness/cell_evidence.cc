@@ -3,40 +3,25 @@
 
 #include <algorithm>
 
-#include "base/lenient_json.h"
+#include "base/records/lenient_json.h"
 #include "identity/placement.h"
 
 namespace assay {
 namespace {
 
-// Rank of a process's verdict, the higher the more it claims; one that isn't known proves nothing.
-int claim_of(const EvidenceProcess& process) {
-  switch (process.compiler_real) {
-    case CompilerReal::kLabelOnly:
-      return 0;
-    case CompilerReal::kFallback:
-      return 1;
-    case CompilerReal::kUnproven:
-      return 2;
-    case CompilerReal::kYes:
-    case CompilerReal::kNotApplicable:
-      break;
-  }
-  return 3;
-}
-
 // Weakest verdict of the processes that came through; of all if none did.
 CompilerReal weakest_verdict(const std::vector<EvidenceProcess>& processes) {
-  return std::ranges::min_element(
-             processes, {},
-             [](const EvidenceProcess& one) { return std::pair(one.lost, claim_of(one)); })
+  return std::ranges::min_element(processes, {},
+                                  [](const EvidenceProcess& one) {
+                                    return std::pair(one.lost, claim_rank(one.compiler_real));
+                                  })
       ->compiler_real;
 }
 
 // True if the report of `one` takes the place of that of `other`.
 bool outweighs(const EvidenceProcess& one, const EvidenceProcess& other) {
   if (one.lost != other.lost) return other.lost;
-  return claim_of(one) <= claim_of(other);
+  return claim_rank(one.compiler_real) <= claim_rank(other.compiler_real);
 }
 
 // A sitting adds so many bytes to a cell's log; beyond them each part leaves less of itself.
@@ -56,13 +41,14 @@ Evidence& CellEvidence::of(size_t index) {
   evidence.requested = {
       arm.backend, arm.mode,   arm.cache, arm.dynamic, study_.models[cell.model].dtype,
       arm.threads, arm.options};
-  if (const auto gate = gates_.find(cell.arm); gate != gates_.end()) evidence.gate = gate->second;
+  if (const auto readiness = readiness_.find(cell.arm); readiness != readiness_.end())
+    evidence.gate = readiness->second;
   return evidence;
 }
 
-void CellEvidence::set_gate(size_t arm, const ArmGate& gate) {
-  gates_[arm] = {std::string(gate_verdict_name(gate.verdict)), gate.reason, gate.fix, gate.fallback,
-                 gate.error_class};
+void CellEvidence::set_readiness(size_t arm, const ArmReadiness& readiness) {
+  readiness_[arm] = {std::string(readiness_name(readiness.verdict)), readiness.reason,
+                     readiness.fix, readiness.fallback, readiness.error_class};
 }
 
 void CellEvidence::add_worker(size_t cell, const LiveWorker& live) {

@@ -23,8 +23,8 @@ class CellEvidence {
   void restore(size_t cell, Evidence evidence) { by_cell_[cell] = std::move(evidence); }
   // The cell's evidence, made when first asked for.
   Evidence& of(size_t cell);
-  // Takes the gate of an arm that isn't ready; kept in every cell of it.
-  void set_gate(size_t arm, const ArmGate& gate);
+  // Takes the readiness of an arm that isn't ready; kept in every cell of it.
+  void set_readiness(size_t arm, const ArmReadiness& readiness);
   // The worker as its hello, its load and its preparation for this cell have it: known before
   // anything runs. Without that preparation, its members are null.
   void add_worker(size_t cell, const LiveWorker& worker);
@@ -52,8 +52,8 @@ class CellEvidence {
   const Study& study_;
   const Plan& plan_;
   std::map<size_t, Evidence> by_cell_;
-  std::map<size_t, EvidenceGate> gates_;  // by arm
-  std::map<size_t, uint64_t> log_bytes_;  // kept in this sitting, by cell
+  std::map<size_t, EvidenceGate> readiness_;  // by arm
+  std::map<size_t, uint64_t> log_bytes_;      // kept in this sitting, by cell
 };
 
 }  // namespace assay

@@ -7,10 +7,10 @@
 
 #include "artifact/row.h"
 #include "backend/backend.h"
-#include "base/backend_traits.h"
 #include "base/clock.h"
-#include "base/folder.h"
-#include "base/subprocess.h"
+#include "base/files/folder.h"
+#include "base/process/subprocess.h"
+#include "base/records/backend_traits.h"
 #include "identity/bound_files.h"
 #include "identity/gpu_sensors.h"
 #include "identity/monitor.h"
@@ -61,9 +61,10 @@ inline bool share_processor(const StudyArm& one, const StudyArm& other) {
          device_option(one) == device_option(other);
 }
 
-// True unless the backend's gate says that the arm can't run here at all.
+// True unless the backend's readiness says that the arm can't run here at all.
 inline bool possible(const StudyArm& arm, RunContext& context) {
-  return context.backends.at(arm.backend)->gate(arm).verdict != ArmGate::Verdict::kImpossible;
+  return context.backends.at(arm.backend)->readiness(arm).verdict !=
+         ArmReadiness::Verdict::kImpossible;
 }
 
 // True if its worker can be asked for the tokens that parity compares.

@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "stats/confidence_sequence.h"
+#include "stats/sequential/confidence_sequence.h"
 
 namespace assay {
 namespace {

@@ -3,10 +3,10 @@
 //
 // Processes are the unit that repeats: from each round, in which every arm had a fresh process, a
 // look takes one value of a pair, ln of the ratio of the two arms' mean latencies. Rounds are
-// looked at as they end, by the interval of stats/confidence_sequence.h, so that looking costs no
-// false decision, and a decision needs two looks in succession that agree. The leading arm is found
-// by the same rows. So all pairs of a stratum's arms share its 5 %, and the bound holds for each of
-// the leader's pairs, whichever arm leads.
+// looked at as they end, by the interval of stats/sequential/confidence_sequence.h, so that looking
+// costs no false decision, and a decision needs two looks in succession that agree. The leading arm
+// is found by the same rows. So all pairs of a stratum's arms share its 5 %, and the bound holds
+// for each of the leader's pairs, whichever arm leads.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 #include "artifact/evidence.h"
 #include "artifact/row.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 #include "study/plan.h"
 
 namespace assay {

@@ -8,7 +8,7 @@
 
 #include "artifact/parity_cost.h"
 #include "backend/worker_client.h"
-#include "base/json.h"
+#include "base/records/json.h"
 
 namespace assay {
 

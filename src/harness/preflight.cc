@@ -10,8 +10,8 @@
 #include <string>
 
 #include "backend/worker_log.h"
-#include "base/descriptor.h"
-#include "base/text.h"
+#include "base/files/descriptor.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {
@@ -51,11 +51,11 @@ Status check_positions(const Study& study, const StudyModel& model, int64_t max_
 Status check_gates(const Study& study, const BackendSet& backends, Preflight& preflight) {
   bool any = false;
   for (const StudyArm& arm : study.arms) {
-    preflight.gates.push_back(backends.at(arm.backend)->gate(arm));
-    any |= preflight.gates.back().verdict != ArmGate::Verdict::kImpossible;
+    preflight.readiness.push_back(backends.at(arm.backend)->readiness(arm));
+    any |= preflight.readiness.back().verdict != ArmReadiness::Verdict::kImpossible;
   }
   if (any) return {};
-  const ArmGate& first = preflight.gates.front();
+  const ArmReadiness& first = preflight.readiness.front();
   return environment_error("arm \"{}\": {}{}", study.arms.front().name, first.reason,
                            first.fix.empty() ? "" : "; " + first.fix);
 }

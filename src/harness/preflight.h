@@ -13,8 +13,8 @@ struct Preflight {
   // [model][scenario][prompt], as far as can be known now: a text that no backend has counted has
   // length 0.
   std::vector<std::vector<std::vector<PromptLength>>> lengths;
-  std::vector<uint64_t> weight_bytes;  // [model]; 0: unknown
-  std::vector<ArmGate> gates;          // [arm]
+  std::vector<uint64_t> weight_bytes;   // [model]; 0: unknown
+  std::vector<ArmReadiness> readiness;  // [arm]
 };
 
 // bad_input that names the object: an unknown backend, a mode or cache that a backend hasn't, a

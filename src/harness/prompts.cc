@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "base/random.h"
 
 namespace assay {

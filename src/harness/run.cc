@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "harness/after_timing.h"
 #include "harness/run_inputs.h"
 #include "harness/unit_runner.h"
@@ -34,7 +34,7 @@ class Run {
  private:
   Evidence committed_evidence(Evidence evidence, int64_t processes) const;
   void measure_read_limits();
-  void tell_gates();
+  void tell_readiness();
   std::vector<const Unit*> units_left() const;
   // A model of the study, whose units take turns with those of the others.
   struct ModelPart {
@@ -165,18 +165,18 @@ bool Run::interrupted() const {
   return ::poll(&wait, 1, 0) > 0;
 }
 
-// Tells the user the gates of arms that aren't ready, and puts them into their evidence.
-void Run::tell_gates() {
+// Tells the user the readiness of arms that aren't ready, and puts them into their evidence.
+void Run::tell_readiness() {
   for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
     const StudyArm& study_arm = study_.arms[arm];
-    const ArmGate gate = context_.backends.at(study_arm.backend)->gate(study_arm);
-    if (gate.verdict == ArmGate::Verdict::kReady) continue;
-    state_.evidence.set_gate(arm, gate);
+    const ArmReadiness readiness = context_.backends.at(study_arm.backend)->readiness(study_arm);
+    if (readiness.verdict == ArmReadiness::Verdict::kReady) continue;
+    state_.evidence.set_readiness(arm, readiness);
     context_.observer.on_note(
-        gate.verdict == ArmGate::Verdict::kImpossible
-            ? fmt::format("arm \"{}\" can't run here: {}", study_arm.name, gate.reason)
-            : fmt::format("arm \"{}\" would run as {}: {}", study_arm.name, gate.fallback,
-                          gate.reason));
+        readiness.verdict == ArmReadiness::Verdict::kImpossible
+            ? fmt::format("arm \"{}\" can't run here: {}", study_arm.name, readiness.reason)
+            : fmt::format("arm \"{}\" would run as {}: {}", study_arm.name, readiness.fallback,
+                          readiness.reason));
   }
 }
 
@@ -190,7 +190,7 @@ std::vector<const Unit*> Run::units_left() const {
 
 Result<bool> Run::run_units() {
   std::vector<const Unit*> left = units_left();
-  tell_gates();
+  tell_readiness();
   int64_t rows_left = 0;
   for (const Unit* unit : left) rows_left += unit->rows();
   context_.observer.on_start(rows_before_, rows_before_ + rows_left, left);

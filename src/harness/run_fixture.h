@@ -12,7 +12,7 @@
 #include <optional>
 #include <set>
 
-#include "base/backend_traits.h"
+#include "base/records/backend_traits.h"
 #include "harness/run.h"
 
 namespace assay {
@@ -32,8 +32,9 @@ struct FakeMemory {
 class FakeBackend final : public Backend {
  public:
   FakeBackend(const std::map<std::string, std::vector<std::string>>& faults,
-              const std::map<std::string, ArmGate>& gates, FakeMemory& memory, fs::path diaries)
-      : faults_(faults), gates_(gates), memory_(memory), diaries_(std::move(diaries)) {}
+              const std::map<std::string, ArmReadiness>& readiness, FakeMemory& memory,
+              fs::path diaries)
+      : faults_(faults), readiness_(readiness), memory_(memory), diaries_(std::move(diaries)) {}
 
   Status check_arm(const StudyArm& arm) const override {
     if (arm.mode != "eager") return bad_input("arm \"{}\": only eager", arm.name);
@@ -46,9 +47,9 @@ class FakeBackend final : public Backend {
     }
     return command;
   }
-  ArmGate gate(const StudyArm& arm) override {
-    const auto it = gates_.find(arm.name);
-    return it == gates_.end() ? ArmGate{} : it->second;
+  ArmReadiness readiness(const StudyArm& arm) override {
+    const auto it = readiness_.find(arm.name);
+    return it == readiness_.end() ? ArmReadiness{} : it->second;
   }
   Json load_options(const StudyArm&, const StudyModel&, uint64_t) const override {
     return Json::object();
@@ -73,7 +74,7 @@ class FakeBackend final : public Backend {
 
  private:
   const std::map<std::string, std::vector<std::string>>& faults_;
-  const std::map<std::string, ArmGate>& gates_;
+  const std::map<std::string, ArmReadiness>& readiness_;
   FakeMemory& memory_;
   fs::path diaries_;
 };
@@ -144,7 +145,7 @@ class RunTest : public ::testing::Test {
 
   Result<RunSummary> run(bool resume = false) {
     BackendSet backends;
-    backends["fake"] = std::make_unique<FakeBackend>(faults_, gates_, memory_, scratch_);
+    backends["fake"] = std::make_unique<FakeBackend>(faults_, readiness_, memory_, scratch_);
     ASSAY_TRY(const Preflight preflight, check_study(study_, backends));
     const Plan plan = make_plan(study_);
     planned_rows_ = plan.rows;
@@ -228,7 +229,7 @@ class RunTest : public ::testing::Test {
   Study study_;
   std::string study_yaml_ = "name: test\n";  // as the bundle keeps it
   std::map<std::string, std::vector<std::string>> faults_;
-  std::map<std::string, ArmGate> gates_;
+  std::map<std::string, ArmReadiness> readiness_;
   FakeMemory memory_;
   bool profile_ = false;
   std::optional<BoundFiles> inputs_;

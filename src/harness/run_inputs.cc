@@ -46,7 +46,7 @@ Result<BoundFiles> bind_inputs(const Study& study, const Preflight& preflight,
   }
   for (size_t i = 0; i < study.arms.size(); ++i) {
     const StudyArm& arm = study.arms[i];
-    if (preflight.gates[i].verdict == ArmGate::Verdict::kImpossible) continue;
+    if (preflight.readiness[i].verdict == ArmReadiness::Verdict::kImpossible) continue;
     for (ArmInput& input : backends.at(arm.backend)->inputs(arm)) {
       roots.push_back({input.of.empty() ? fmt::format("arm \"{}\"", arm.name) : input.of,
                        std::move(input.name), std::move(input.path), std::move(input.sha256)});

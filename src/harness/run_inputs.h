@@ -12,7 +12,7 @@ namespace assay {
 // The owner of a model's files, as messages and environment.json name it.
 std::string model_owner(const StudyModel& model);
 
-// The files in their present state, bound once gate() has run for each arm. `environment`: of
+// The files in their present state, bound once readiness() has run for each arm. `environment`: of
 // collect_environment(); its libraries are bound too. The program itself needs no check: workers
 // are started from its image. bad_input as BoundFiles::bind().
 Result<BoundFiles> bind_inputs(const Study& study, const Preflight& preflight,

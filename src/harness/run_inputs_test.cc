@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "harness/run_fixture.h"
 
 namespace assay {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "stats/distributions.h"
-#include "stats/summary.h"
+#include "stats/distributions/distributions.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 

@@ -12,9 +12,9 @@ namespace assay {
 namespace {
 
 // The GPU that an arm computes on, by its identity; empty where its number isn't known.
-std::optional<std::string> gpu_of(const ArmGate& gate) {
-  if (gate.gpu_uuid.empty() && gate.device.empty()) return std::nullopt;
-  return gate.gpu_uuid;
+std::optional<std::string> gpu_of(const ArmReadiness& readiness) {
+  if (readiness.gpu_uuid.empty() && readiness.device.empty()) return std::nullopt;
+  return readiness.gpu_uuid;
 }
 
 // Most seconds that a worker that failed may take for its last report.
@@ -89,7 +89,7 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
   const int64_t first = unit.first_repetition + state_.extra_repetitions[unit.cell];
   for (int64_t i = 0; i < unit.repetitions; ++i) job.repetitions.push_back(first + i);
   const StudyArm& arm = study_.arms[cell.arm];
-  job.gpu = gpu_of(context_.backends.at(arm.backend)->gate(arm));
+  job.gpu = gpu_of(context_.backends.at(arm.backend)->readiness(arm));
   context_.observer.on_unit(cell, unit);
   row_judge_.begin_unit();
   if (const auto& failed = state_.failed_in_a_row[{unit.cell, unit.round}];

@@ -30,8 +30,10 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
   const StudyArm& study_arm = study.arms[arm];
   const StudyModel& study_model = study.models[model];
   Backend& backend = *context.backends.at(study_arm.backend);
-  if (const ArmGate gate = backend.gate(study_arm); gate.verdict == ArmGate::Verdict::kImpossible) {
-    return std::unexpected(WorkerFailure{FailureKind::kError, gate.error_class, gate.reason});
+  if (const ArmReadiness readiness = backend.readiness(study_arm);
+      readiness.verdict == ArmReadiness::Verdict::kImpossible) {
+    return std::unexpected(
+        WorkerFailure{FailureKind::kError, readiness.error_class, readiness.reason});
   }
   if (const auto change = context.inputs ? context.inputs->changed() : std::nullopt) {
     return std::unexpected(WorkerFailure{FailureKind::kError, "changed_input", change->message});

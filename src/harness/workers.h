@@ -13,7 +13,7 @@
 #include "artifact/bundle.h"
 #include "backend/worker_client.h"
 #include "backend/worker_log.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "harness/context.h"
 #include "study/study.h"
 

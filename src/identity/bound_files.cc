@@ -10,9 +10,9 @@
 #include <map>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
-#include "base/files.h"
-#include "base/hash.h"
+#include "base/files/descriptor.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
 
 namespace assay {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <fstream>
 
-#include "base/files.h"
-#include "base/hash.h"
-#include "base/temporary_folder.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
+#include "base/files/temporary_folder.h"
 
 namespace assay {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/counts.h"
-#include "base/text.h"
+#include "base/text/counts.h"
+#include "base/text/text.h"
 #include "identity/identity.h"
 
 namespace assay {

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -8,8 +8,8 @@
 #include <charconv>
 #include <set>
 
-#include "base/counts.h"
-#include "base/text.h"
+#include "base/text/counts.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

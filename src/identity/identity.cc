@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/lenient_json.h"
-#include "base/text.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "identity/libraries.h"
 #include "identity/long_form.h"
 

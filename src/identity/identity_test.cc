@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "identity/fake_machine.h"
 #include "identity/libraries.h"
 

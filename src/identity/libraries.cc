@@ -3,7 +3,7 @@
 
 #include <link.h>
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 
 namespace assay {
 namespace {

@@ -1,7 +1,7 @@
 // The way back from an environment's long form to the identity that is its short one.
 #pragma once
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "identity/identity.h"
 
 namespace assay {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/descriptor.h"
-#include "base/text.h"
+#include "base/files/descriptor.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

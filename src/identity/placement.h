@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/placement.h"
+#include "base/process/placement.h"
 #include "identity/machine_files.h"
 
 namespace assay {

@@ -5,9 +5,9 @@
 #include <array>
 #include <set>
 
-#include "base/files.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/settings.h"
 #include "study/yaml_tree.h"

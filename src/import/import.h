@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/enum_words.h"
+#include "base/records/enum_words.h"
 #include "import/csv_mapping.h"
 #include "import/imported.h"
 #include "import/source_text.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "import/import_identity.h"
 
 namespace assay {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "artifact/bundle.h"
-#include "base/folder.h"
+#include "base/files/folder.h"
 #include "import/import_rows.h"
 #include "import/imported.h"
 

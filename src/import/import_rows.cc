@@ -7,7 +7,7 @@
 
 #include "artifact/row_rule.h"
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "import/source_text.h"
 
 namespace assay {

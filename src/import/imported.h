@@ -10,9 +10,9 @@
 
 #include "artifact/evidence.h"
 #include "artifact/row.h"
-#include "base/hash.h"
-#include "base/json.h"
-#include "base/shared_text.h"
+#include "base/files/hash.h"
+#include "base/records/json.h"
+#include "base/tables/shared_text.h"
 #include "import/run_facts.h"
 
 namespace assay {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/phase.h"
+#include "base/records/phase.h"
 #include "base/result.h"
 
 namespace assay {

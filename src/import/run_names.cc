@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "base/files.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

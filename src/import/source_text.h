@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/files/hash.h"
+#include "base/records/json.h"
 #include "base/result.h"
 
 namespace assay {

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/add_once.h"
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

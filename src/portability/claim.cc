@@ -7,9 +7,9 @@
 
 #include "analysis/contrast/process_range.h"
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "portability/claim_points.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

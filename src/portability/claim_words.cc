@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "portability/claim.h"
 
 namespace assay {

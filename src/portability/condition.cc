@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analysis/compare/compare.h"
-#include "base/lenient_json.h"
+#include "base/records/lenient_json.h"
 
 namespace assay {
 namespace {

@@ -7,10 +7,10 @@
 #include <map>
 
 #include "analysis/contrast/dependence.h"
-#include "base/text.h"
-#include "stats/confidence_sequence.h"
-#include "stats/multiple.h"
-#include "stats/summary.h"
+#include "base/text/text.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/samples/summary.h"
+#include "stats/sequential/confidence_sequence.h"
 
 namespace assay {
 namespace {
@@ -53,7 +53,7 @@ double p_at_any_look(const std::vector<double>& values, const Shown& shown) {
 }
 
 // Judges a stratum that ended when it suited, by confidence sequences
-// (stats/confidence_sequence.h).
+// (stats/sequential/confidence_sequence.h).
 void judge_at_any_look(const RegimeCell& arm, const RegimeCell& base,
                        const PortabilityOptions& options, ArmDirection& of) {
   const std::vector<double> values = log_ratios_of_rounds(arm, base);

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "portability/regimes_fixture.h"
-#include "stats/tests.h"
+#include "stats/hypotheses/tests.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

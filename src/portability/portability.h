@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "portability/attribution.h"
 #include "portability/claim.h"
 #include "portability/matrix.h"

@@ -15,8 +15,8 @@ namespace assay {
 // paired as contrasts pair them, with the error of compare/pairs.h: one value a round of processes;
 // with one process one value a repetition that both have, side by side. Other arms are held against
 // one another as two independent samples of processes, or of rows, by Welch's error and degrees of
-// freedom (stats/ratio.h); there is a value for each unit of either arm. Absent: no repetition that
-// both have, or means without a logarithm.
+// freedom (stats/estimates/ratio.h); there is a value for each unit of either arm. Absent: no
+// repetition that both have, or means without a logarithm.
 std::optional<PairedRatio> arms_ratio(const RegimeCell& arm, const RegimeCell& base);
 // The same of one round alone, one value a repetition; `round` as its rows have it. Absent too
 // where arms aren't paired.

@@ -10,8 +10,8 @@
 #include "analysis/named/void_comparisons.h"
 #include "analysis/rows/processes.h"
 #include "analysis/rows/summary.h"
-#include "base/text.h"
-#include "stats/summary.h"
+#include "base/text/text.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

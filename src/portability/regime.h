@@ -15,7 +15,7 @@
 #include "analysis/rows/eager_rows.h"
 #include "analysis/rows/losses.h"
 #include "artifact/bundle.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "base/text.h"
-#include "stats/distributions.h"
-#include "stats/summary.h"
-#include "stats/tests.h"
+#include "base/text/text.h"
+#include "stats/distributions/distributions.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

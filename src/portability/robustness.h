@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "stats/standard_normal.h"
+#include "stats/distributions/standard_normal.h"
 
 namespace assay {
 namespace {

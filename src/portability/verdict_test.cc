@@ -10,10 +10,10 @@
 
 #include "portability/ratio_of_cells.h"
 #include "portability/regimes_fixture.h"
-#include "stats/equivalence.h"
-#include "stats/multiple.h"
-#include "stats/summary.h"
-#include "stats/tests.h"
+#include "stats/hypotheses/equivalence.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/report.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fit_text.h"
+#include "base/text/fit_text.h"
 
 namespace assay {
 

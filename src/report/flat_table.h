@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/findings/findings.h"
-#include "base/table.h"
+#include "base/tables/table.h"
 
 namespace assay {
 

@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "base/add_once.h"
-#include "base/text.h"
-#include "report/sections.h"
+#include "base/text/text.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

@@ -4,14 +4,14 @@
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/answers.h"
 #include "report/figures/figure.h"
 #include "report/headline.h"
 #include "report/html/page.h"
+#include "report/judgements/route_report.h"
 #include "report/printed_rows.h"
 #include "report/report.h"
-#include "report/route_report.h"
 #include "report/screen/screen.h"
 #include "routing/route.h"
 

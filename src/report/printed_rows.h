@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/findings/contrast.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 

@@ -5,15 +5,15 @@
 #include <future>
 #include <set>
 
-#include "base/folder.h"
-#include "base/shown_text.h"
-#include "base/text.h"
+#include "base/files/folder.h"
+#include "base/text/shown_text.h"
+#include "base/text/text.h"
 #include "report/fitting.h"
 #include "report/flat_table.h"
-#include "report/gate_report.h"
 #include "report/html/page.h"
-#include "report/route_report.h"
-#include "report/sections.h"
+#include "report/judgements/gate_report.h"
+#include "report/judgements/route_report.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

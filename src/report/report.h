@@ -7,7 +7,7 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/findings/plotted.h"
-#include "base/table.h"
+#include "base/tables/table.h"
 #include "report/figures/figure.h"
 
 namespace assay {

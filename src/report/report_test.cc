@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "analysis/analyze.h"
-#include "base/csv.h"
-#include "base/text.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 #include "report/screen/screen.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 #include "report/small_bundle.h"
 
 namespace assay {

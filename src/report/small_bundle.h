@@ -7,8 +7,8 @@
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/files.h"
-#include "base/folder.h"
+#include "base/files/files.h"
+#include "base/files/folder.h"
 #include "report/html/page_style.h"
 #include "report/plot/theme.h"
 

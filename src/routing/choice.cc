@@ -7,8 +7,8 @@
 #include "analysis/contrast/contrast.h"
 #include "analysis/named/named.h"
 #include "analysis/rows/eager_rows.h"
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

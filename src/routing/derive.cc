@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "routing/triggers.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

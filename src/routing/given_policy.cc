@@ -6,8 +6,8 @@
 #include "analysis/compare/compare.h"
 #include "analysis/findings/spread_text.h"
 #include "base/add_once.h"
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "routing/derive.h"
 #include "routing/rule_basis.h"
 

@@ -11,9 +11,9 @@
 #include "analysis/rows/summary.h"
 #include "artifact/each_once.h"
 #include "artifact/manifest.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {
@@ -72,31 +72,17 @@ void count_on(Row& row, const RunOffsets& by) {
   row.order_index += by.order;
 }
 
-// Rank of a verdict by how little it proves.
-int weakness(CompilerReal real) {
-  switch (real) {
-    case CompilerReal::kYes:
-      return 0;
-    case CompilerReal::kNotApplicable:
-      return 1;
-    case CompilerReal::kFallback:
-      return 2;
-    case CompilerReal::kUnproven:
-      return 3;
-    case CompilerReal::kLabelOnly:
-      break;
-  }
-  return 4;
-}
-
-void merge_evidence(std::map<std::string, Evidence>& all, std::map<std::string, Evidence> more) {
+void merge_evidence(std::map<std::string, Evidence>& all, std::map<std::string, Evidence> more,
+                    const RunOffsets& by) {
   for (auto& [cell, evidence] : more) {
+    for (EvidenceProcess& process : evidence.processes) process.process += by.process;
+    if (evidence.reported_by) *evidence.reported_by += by.process;
     const auto [at, fresh] = all.try_emplace(cell, evidence);
     if (fresh) continue;
     // The counts of every run's processes are looked at, whichever run's verdict stands.
     std::vector<EvidenceProcess> processes = at->second.processes;
     processes.insert(processes.end(), evidence.processes.begin(), evidence.processes.end());
-    if (weakness(evidence.compiler_real) > weakness(at->second.compiler_real)) {
+    if (claim_rank(evidence.compiler_real) < claim_rank(at->second.compiler_real)) {
       at->second = std::move(evidence);
     }
     at->second.processes = std::move(processes);
@@ -134,6 +120,7 @@ Result<Bundle> merge_runs(std::vector<Bundle> bundles) {
   for (size_t i = 1; i < bundles.size(); ++i) {
     Bundle& bundle = bundles[i];
     for (Row& row : bundle.rows) count_on(row, offsets);
+    merge_evidence(merged.evidence, std::move(bundle.evidence), offsets);
     offsets = behind(bundle.rows, offsets);
     for (Sitting& sitting : bundle.sittings) {
       sitting.rows_before += std::ssize(merged.rows);
@@ -141,7 +128,6 @@ Result<Bundle> merge_runs(std::vector<Bundle> bundles) {
     }
     merged.rows.insert(merged.rows.end(), std::make_move_iterator(bundle.rows.begin()),
                        std::make_move_iterator(bundle.rows.end()));
-    merge_evidence(merged.evidence, std::move(bundle.evidence));
     merge_parity(merged.parity, std::move(bundle.parity));
     merged.complete = merged.complete && bundle.complete;
     bundle = Bundle();

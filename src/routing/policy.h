@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/phase.h"
+#include "base/records/phase.h"
 #include "base/result.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -3,8 +3,8 @@
 
 #include "analysis/findings/decision.h"
 #include "analysis/findings/record_entries.h"
-#include "base/files.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/text/text.h"
 #include "routing/policy.h"
 #include "study/yaml_reader.h"
 

@@ -1,6 +1,6 @@
 // A policy as YAML: texts in JSON's quotes, which YAML reads, and one line a trigger and a stratum.
-#include "base/json.h"
-#include "base/text.h"
+#include "base/records/json.h"
+#include "base/text/text.h"
 #include "routing/policy.h"
 #include "study/yaml_tree.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "analysis/rows/processes.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "routing/choice.h"
 
 namespace assay {
@@ -46,7 +46,8 @@ void count_compilations(const Group& group, CompileCounts& counts) {
       ++counts.later_shapes;
       counts.compiled_later += compiled ? 1 : 0;
     }
-    const bool hit = row->counts[Counter::kRecompileLimitHits].value_or(0) > 0 || ran_eager(*row);
+    const bool hit =
+        row->counts[Counter::kRecompileLimitHits].value_or(0) > 0 || group.ran_eager(*row);
     if (hit && graphs[process] > 0) {
       counts.limit = std::min(counts.limit.value_or(graphs[process]), graphs[process]);
     }
@@ -135,7 +136,7 @@ void ReplayData::add_cell(const Group& group, const AnalysisOptions& options,
   for (const Row* row : group.timed) {
     ReplayRow replayed{*row->latency_ms, unit_of(*row), carries_compilation(*row)};
     const bool meets = meets_shape(*row, met);
-    if (ran_eager(*row)) cell.fell_back.push_back(replayed);
+    if (group.ran_eager(*row)) cell.fell_back.push_back(replayed);
     if (replayed.compiled && (row->cold || (several && meets))) {
       cell.first.push_back(replayed);
     } else if (row->cold) {

@@ -12,8 +12,8 @@
 
 #include "analysis/findings/findings.h"
 #include "artifact/bundle.h"
-#include "base/json.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
+#include "base/records/json.h"
 #include "routing/choice.h"
 #include "routing/policy.h"
 #include "routing/trace.h"

@@ -437,6 +437,26 @@ TEST(MergedRuns, TheWeakerProofCounts) {
   EXPECT_EQ(rule_at(*route, 80).arm, "fast");
 }
 
+TEST(MergedRuns, EvidenceNamesTheProcessesOfTheRows) {
+  std::vector<Bundle> runs;
+  std::string cell;
+  for (const char* verdict : {"yes", "fallback"}) {
+    RoutedBundle bundle(two_routed_arms(0.7));
+    cell = bundle.cell("fast", 30);
+    bundle.made.evidence(cell)["processes"] = {{{"process", 0}, {"compiler_real", verdict}}};
+    runs.push_back(bundle.made.build());
+  }
+  const Bundle merged = *merge_runs(std::move(runs));
+  const Evidence& evidence = merged.evidence.at(cell);
+  int64_t second = 0;  // the first process of the second run
+  for (const Row& row : merged.rows) {
+    if (row.cell_id == cell && row.repetition >= 0) second = std::max(second, *row.process);
+  }
+  second = (second + 1) / 2;
+  EXPECT_EQ(evidence.verdict_of(0), CompilerReal::kYes);
+  EXPECT_EQ(evidence.verdict_of(second), CompilerReal::kFallback);
+}
+
 TEST(MergedRuns, AnotherStudyOrIdentityIsRefused) {
   const auto merged_with = [](const std::function<void(Bundle&)>& change) {
     std::vector<Bundle> runs = {RoutedBundle(two_routed_arms(0.7)).made.build(),

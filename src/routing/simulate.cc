@@ -7,8 +7,8 @@
 
 #include "routing/drawn_rows.h"
 #include "routing/trigger_watch.h"
-#include "stats/distributions.h"
-#include "stats/summary.h"
+#include "stats/distributions/distributions.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "routing/strategies.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -6,12 +6,12 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/csv.h"
-#include "base/files.h"
-#include "base/hash.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
 #include "base/random.h"
-#include "base/text.h"
-#include "stats/standard_normal.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
+#include "stats/distributions/standard_normal.h"
 
 namespace assay {
 namespace {

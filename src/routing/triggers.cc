@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
-#include "stats/intervals.h"
+#include "base/text/text.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 namespace {

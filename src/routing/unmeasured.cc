@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "routing/derive.h"
 #include "routing/simulate.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

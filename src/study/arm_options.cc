@@ -1,8 +1,8 @@
 // The keys of each backend.
 #include "study/arm_options.h"
 
-#include "base/backend_traits.h"
-#include "base/device_name.h"
+#include "base/records/backend_traits.h"
+#include "base/records/device_name.h"
 #include "study/command_arm.h"
 
 namespace assay {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 #include "study/study.h"
 #include "study/yaml_reader.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/add_once.h"
-#include "base/backend_traits.h"
-#include "base/text.h"
+#include "base/records/backend_traits.h"
+#include "base/text/text.h"
 #include "study/arm_options.h"
 #include "study/command_arm.h"
 

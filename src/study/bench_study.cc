@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "base/backend_traits.h"
-#include "base/json.h"
-#include "base/phase.h"
-#include "base/text.h"
+#include "base/records/backend_traits.h"
+#include "base/records/json.h"
+#include "base/records/phase.h"
+#include "base/text/text.h"
 #include "study/arm_options.h"
 
 namespace assay {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "base/backend_traits.h"
-#include "base/text.h"
-#include "base/text_pattern.h"
+#include "base/records/backend_traits.h"
+#include "base/text/text.h"
+#include "base/text/text_pattern.h"
 #include "study/placeholders.h"
 
 namespace assay {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "study/arm_options.h"
 #include "study/command_arm.h"
 #include "study/plan.h"

@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "base/backend_traits.h"
+#include "base/records/backend_traits.h"
 #include "study/gpu_arm.h"
 
 namespace assay {

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <utility>
 
-#include "base/backend_traits.h"
-#include "base/json.h"
-#include "base/lenient_json.h"
+#include "base/records/backend_traits.h"
+#include "base/records/json.h"
+#include "base/records/lenient_json.h"
 #include "study/arm_options.h"
 #include "study/gpu_arm.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/backend_traits.h"
+#include "base/records/backend_traits.h"
 #include "study/arm_options.h"
 
 namespace assay {

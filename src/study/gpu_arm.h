@@ -1,5 +1,6 @@
-// The time of an arm on a GPU, by rules of thumb: the backend's costs (base/backend_traits.h),
-// which are nearly all the host's work except for replays of CUDA graphs, and hosts differ.
+// The time of an arm on a GPU, by rules of thumb: the backend's costs
+// (base/records/backend_traits.h), which are nearly all the host's work except for replays of CUDA
+// graphs, and hosts differ.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.h"
-#include "base/text.h"
-#include "base/text_pattern.h"
+#include "base/records/json.h"
+#include "base/text/text.h"
+#include "base/text/text_pattern.h"
 
 namespace assay {
 namespace {

@@ -1,7 +1,7 @@
 // A study's demands on the stack that it is run on: the key `require`.
 #pragma once
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 #include "study/yaml_reader.h"
 

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "base/phase.h"
+#include "base/records/phase.h"
 #include "base/result.h"
 #include "study/study.h"
 #include "study/yaml_reader.h"

@@ -1,8 +1,8 @@
 // Doubles the arms of a study.
 #include "study/sides.h"
 
-#include "base/backend_traits.h"
-#include "base/text.h"
+#include "base/records/backend_traits.h"
+#include "base/text/text.h"
 #include "study/arms.h"
 #include "study/command_arm.h"
 

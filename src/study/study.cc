@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/backend_traits.h"
-#include "base/files.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/records/backend_traits.h"
+#include "base/text/text.h"
 #include "study/arm_options.h"
 #include "study/arms.h"
 #include "study/command_arm.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
-#include "base/phase.h"
+#include "base/records/json.h"
+#include "base/records/phase.h"
 #include "base/result.h"
 
 namespace assay {

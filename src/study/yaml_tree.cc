@@ -12,7 +12,7 @@
 #include <sstream>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

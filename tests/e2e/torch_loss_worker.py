@@ -1,7 +1,8 @@
 """The torch worker, but each arm's process is killed once, at a random point of its handling one kind of message.
 
 Put by torch_loss_test.py in the worker's place in a copy of its folder. An arm says its kind by the number of its
-`threads`: the kind's place in ASSAY_LOSS_KINDS, from 1 on. No reply goes out once death is certain.
+`threads`: the kind's place in ASSAY_LOSS_KINDS, from 1 on. No reply goes out once death is certain. ASSAY_LOSS_NOOP, if not
+empty, puts the worker's empty model in the model's place.
 """
 
 import os
@@ -16,6 +17,7 @@ from assay_torch import serve  # noqa: E402
 
 KINDS = os.environ["ASSAY_LOSS_KINDS"].split()
 MARKS = os.environ["ASSAY_LOSS_MARKS"]
+NOOP = bool(os.environ["ASSAY_LOSS_NOOP"])
 NTH = {"measure": 7}  # of the process's messages of that kind the one that is its last
 MOST_SECONDS = {"load": 1.0}  # of others 0.05
 
@@ -28,6 +30,7 @@ class DoomedLoop(serve.Loop):
     def _serve(self, request_id, message):
         if message.get("type") == "load":
             self.kind = KINDS[message["threads"] - 1]
+            message["options"] = message.get("options", {}) | ({"noop": True} if NOOP else {})
         if message.get("type") == self.kind:
             self.seen += 1
             if self.seen == NTH.get(self.kind, 1) and first_time(self.kind):

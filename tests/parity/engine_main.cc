@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "engine/session/session.h"
 
 namespace assay {

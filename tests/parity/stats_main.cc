@@ -5,21 +5,21 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
-#include "stats/anova.h"
+#include "base/records/json.h"
 #include "stats/audit/published_table.h"
-#include "stats/clustered_share.h"
-#include "stats/confidence_sequence.h"
-#include "stats/ecdf.h"
-#include "stats/effect.h"
-#include "stats/multiple.h"
-#include "stats/power.h"
-#include "stats/proportions.h"
-#include "stats/ratio.h"
-#include "stats/series.h"
-#include "stats/summary.h"
-#include "stats/tests.h"
-#include "stats/trend.h"
+#include "stats/estimates/clustered_share.h"
+#include "stats/estimates/ratio.h"
+#include "stats/hypotheses/anova.h"
+#include "stats/hypotheses/effect.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/hypotheses/proportions.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/power/power.h"
+#include "stats/samples/ecdf.h"
+#include "stats/samples/series.h"
+#include "stats/samples/summary.h"
+#include "stats/samples/trend.h"
+#include "stats/sequential/confidence_sequence.h"
 
 namespace assay {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace assay {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

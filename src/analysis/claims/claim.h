@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/findings/strata.h"
-#include "base/phase.h"
+#include "base/records/phase.h"
 #include "base/result.h"
 
 namespace assay {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "base/backend_traits.h"
-#include "base/lenient_json.h"
+#include "base/records/backend_traits.h"
+#include "base/records/lenient_json.h"
 
 namespace assay {
 namespace {

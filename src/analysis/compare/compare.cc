@@ -8,7 +8,7 @@
 #include "analysis/compare/pairing.h"
 #include "analysis/compare/parts.h"
 #include "analysis/rows/summary.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

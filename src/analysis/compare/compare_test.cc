@@ -8,7 +8,7 @@
 
 #include "analysis/compare/false_alarms.h"
 #include "analysis/compare/two_arms.h"
-#include "stats/reference_samples.h"
+#include "stats/samples/reference_samples.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "base/json.h"
+#include "base/records/json.h"
 
 namespace assay {
 

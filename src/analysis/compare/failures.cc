@@ -3,7 +3,7 @@
 
 #include "analysis/compare/compare.h"
 #include "analysis/findings/spread_text.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

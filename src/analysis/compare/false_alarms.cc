@@ -8,7 +8,7 @@
 #include "analysis/rows/processes.h"
 #include "analysis/rows/summary.h"
 #include "base/random.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/compare/compare.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 
 namespace assay {
 

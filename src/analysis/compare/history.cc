@@ -8,7 +8,7 @@
 #include "analysis/compare/parts.h"
 #include "analysis/rows/summary.h"
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

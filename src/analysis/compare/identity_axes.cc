@@ -8,8 +8,8 @@
 #include "analysis/compare/environment_facts.h"
 #include "analysis/compare/setting_axes.h"
 #include "base/add_once.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

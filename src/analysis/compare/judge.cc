@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "analysis/contrast/process_range.h"
-#include "stats/multiple.h"
+#include "stats/hypotheses/multiple.h"
 
 namespace assay {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "analysis/contrast/contrast.h"
 #include "base/add_once.h"
-#include "base/text.h"
-#include "stats/summary.h"
+#include "base/text/text.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "analysis/compare/parts.h"
-#include "stats/ratio.h"
-#include "stats/summary.h"
+#include "stats/estimates/ratio.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

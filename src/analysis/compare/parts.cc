@@ -9,12 +9,12 @@
 #include "analysis/compare/spread.h"
 #include "analysis/contrast/process_range.h"
 #include "analysis/rows/processes.h"
-#include "stats/multiple.h"
-#include "stats/power.h"
-#include "stats/proportions.h"
-#include "stats/ratio.h"
-#include "stats/summary.h"
-#include "stats/tests.h"
+#include "stats/estimates/ratio.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/hypotheses/proportions.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/power/power.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analysis/compare/parts.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 

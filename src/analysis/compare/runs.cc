@@ -9,9 +9,9 @@
 #include "analysis/compare/parts.h"
 #include "analysis/compare/run_figures.h"
 #include "analysis/rows/summary.h"
-#include "base/text.h"
-#include "stats/summary.h"
-#include "stats/tests.h"
+#include "base/text/text.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/add_once.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

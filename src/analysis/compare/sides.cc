@@ -10,7 +10,7 @@
 #include "analysis/compare/pairs.h"
 #include "analysis/contrast/process_range.h"
 #include "analysis/rows/summary.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

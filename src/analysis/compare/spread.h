@@ -11,7 +11,7 @@
 #include <optional>
 #include <span>
 
-#include "stats/tests.h"
+#include "stats/hypotheses/tests.h"
 
 namespace assay {
 

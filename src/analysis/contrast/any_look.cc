@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stats/confidence_sequence.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
+#include "stats/sequential/confidence_sequence.h"
 
 namespace assay {
 

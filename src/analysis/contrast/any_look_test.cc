@@ -11,8 +11,8 @@
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "stats/confidence_sequence.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
+#include "stats/sequential/confidence_sequence.h"
 
 namespace assay {
 namespace {

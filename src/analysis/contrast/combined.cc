@@ -5,9 +5,9 @@
 #include "analysis/contrast/common_rounds.h"
 #include "analysis/contrast/contrast.h"
 #include "analysis/contrast/process_range.h"
-#include "stats/few_values.h"
-#include "stats/power.h"
-#include "stats/summary.h"
+#include "stats/estimates/few_values.h"
+#include "stats/power/power.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

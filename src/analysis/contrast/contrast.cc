@@ -8,11 +8,11 @@
 #include "analysis/contrast/resampling.h"
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/typical.h"
-#include "base/counts.h"
-#include "stats/few_values.h"
-#include "stats/multiple.h"
-#include "stats/power.h"
-#include "stats/ratio.h"
+#include "base/text/counts.h"
+#include "stats/estimates/few_values.h"
+#include "stats/estimates/ratio.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/power/power.h"
 
 namespace assay {
 namespace {

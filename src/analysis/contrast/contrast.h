@@ -7,8 +7,8 @@
 #include "analysis/contrast/resampling.h"
 #include "analysis/contrast/units.h"
 #include "analysis/findings/findings.h"
-#include "stats/quantile_ratio.h"
-#include "stats/ratio.h"
+#include "stats/estimates/quantile_ratio.h"
+#include "stats/estimates/ratio.h"
 
 namespace assay {
 

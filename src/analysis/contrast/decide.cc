@@ -9,7 +9,7 @@
 #include "analysis/contrast/typical.h"
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

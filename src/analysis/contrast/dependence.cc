@@ -6,10 +6,10 @@
 #include <functional>
 #include <optional>
 
-#include "stats/distributions.h"
-#include "stats/multiple.h"
-#include "stats/series.h"
-#include "stats/summary.h"
+#include "stats/distributions/distributions.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/samples/series.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

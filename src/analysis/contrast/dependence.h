@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "stats/widening.h"
+#include "stats/sequential/widening.h"
 
 namespace assay {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "analysis/contrast/units.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -12,8 +12,8 @@
 #include "analysis/contrast/units.h"
 #include "analysis/findings/options.h"
 #include "analysis/rows/samples.h"
-#include "base/thread_pool.h"
-#include "stats/bootstrap.h"
+#include "base/process/thread_pool.h"
+#include "stats/resamples/bootstrap.h"
 
 namespace assay {
 

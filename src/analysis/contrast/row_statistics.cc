@@ -7,8 +7,8 @@
 
 #include "analysis/contrast/process_range.h"
 #include "analysis/contrast/widenings.h"
-#include "stats/clusters.h"
-#include "stats/summary.h"
+#include "stats/estimates/clusters.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

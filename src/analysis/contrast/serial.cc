@@ -6,12 +6,12 @@
 #include <numeric>
 
 #include "analysis/contrast/dependence.h"
-#include "stats/distributions.h"
-#include "stats/multiple.h"
-#include "stats/series.h"
-#include "stats/summary.h"
-#include "stats/tests.h"
-#include "stats/trend.h"
+#include "stats/distributions/distributions.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/series.h"
+#include "stats/samples/summary.h"
+#include "stats/samples/trend.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/contrast/process_range.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "analysis/rows/processes.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

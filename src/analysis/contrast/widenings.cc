@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

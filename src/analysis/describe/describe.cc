@@ -9,9 +9,9 @@
 #include "analysis/rows/each.h"
 #include "analysis/rows/losses.h"
 #include "analysis/rows/processes.h"
-#include "stats/few_values.h"
-#include "stats/summary.h"
-#include "stats/tests.h"
+#include "stats/estimates/few_values.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -8,9 +8,9 @@
 #include "analysis/contrast/resampling.h"
 #include "analysis/describe/reach.h"
 #include "analysis/rows/each.h"
-#include "stats/few_values.h"
-#include "stats/powers.h"
-#include "stats/summary.h"
+#include "stats/estimates/few_values.h"
+#include "stats/power/powers.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

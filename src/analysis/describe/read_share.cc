@@ -1,7 +1,7 @@
 // The limit is the harness's of native arms, and the worker's own of others.
 #include "analysis/describe/read_share.h"
 
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <map>
 
-#include "base/backend_traits.h"
-#include "base/counts.h"
-#include "base/lenient_json.h"
+#include "base/records/backend_traits.h"
+#include "base/records/lenient_json.h"
+#include "base/text/counts.h"
 
 namespace assay {
 namespace {

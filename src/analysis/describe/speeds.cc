@@ -2,7 +2,7 @@
 #include "analysis/describe/speeds.h"
 
 #include "analysis/describe/read_share.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -7,7 +7,7 @@
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {
@@ -37,7 +37,7 @@ Tail describe(const Samples& samples, const Group& group) {
     const bool beyond = tail.fence && *row->latency_ms > *tail.fence;
     tail.beyond_fence += beyond ? 1 : 0;
     tail.beyond_fence_recompiled += beyond && carries ? 1 : 0;
-    if (group.wants_compiler) tail.ran_eager += ran_eager(*row) ? 1 : 0;
+    tail.ran_eager += group.ran_eager(*row) ? 1 : 0;
     if (!carries) rest.push_back(*row->latency_ms);
   }
   if (tail.recompiled > 0 && !rest.empty()) {

@@ -5,7 +5,7 @@
 
 #include "analysis/contrast/contrast.h"
 #include "analysis/findings/tails.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 
 namespace assay {
 

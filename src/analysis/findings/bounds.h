@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/findings/findings.h"
-#include "base/record.h"
+#include "base/records/record.h"
 
 namespace assay {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "artifact/row.h"
-#include "stats/clusters.h"
-#include "stats/intervals.h"
-#include "stats/tests.h"
-#include "stats/widening.h"
+#include "stats/estimates/clusters.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/intervals.h"
+#include "stats/sequential/widening.h"
 
 namespace assay {
 

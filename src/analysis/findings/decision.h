@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -25,7 +25,7 @@
 #include "analysis/findings/strata.h"
 #include "analysis/findings/tails.h"
 #include "analysis/findings/worker_facts.h"
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 
 namespace assay {

@@ -4,7 +4,7 @@
 
 #include "analysis/findings/bounds.h"
 #include "analysis/findings/records.h"
-#include "base/folder.h"
+#include "base/files/folder.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -8,8 +8,8 @@
 
 #include "analysis/findings/reach.h"
 #include "artifact/row.h"
-#include "stats/anova.h"
-#include "stats/intervals.h"
+#include "stats/hypotheses/anova.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "artifact/row.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/findings/reach.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

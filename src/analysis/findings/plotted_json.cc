@@ -6,9 +6,9 @@
 #include <future>
 
 #include "analysis/findings/record_entries.h"
-#include "base/files.h"
-#include "base/folder.h"
-#include "base/hash.h"
+#include "base/files/files.h"
+#include "base/files/folder.h"
+#include "base/files/hash.h"
 
 namespace assay {
 

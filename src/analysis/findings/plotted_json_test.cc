@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "analysis/findings/whole_findings.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace assay {
 namespace {

@@ -8,8 +8,8 @@
 #include <array>
 
 #include "analysis/findings/findings.h"
-#include "base/lenient_json.h"
-#include "base/record.h"
+#include "base/records/lenient_json.h"
+#include "base/records/record.h"
 
 namespace assay {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/listed.h"
+#include "base/text/listed.h"
 
 namespace assay {
 namespace {

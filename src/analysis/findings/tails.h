@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/findings/execution.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "artifact/evidence.h"
-#include "base/counter.h"
+#include "base/records/counter.h"
 
 namespace assay {
 

@@ -4,9 +4,9 @@
 
 #include "analysis/named/named.h"
 #include "analysis/rows/eager_rows.h"
-#include "base/counts.h"
-#include "base/listed.h"
-#include "stats/summary.h"
+#include "base/text/counts.h"
+#include "base/text/listed.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {
@@ -32,7 +32,7 @@ bool hit_limit(const Group& group) {
 // The first of the rows from which on all had calls that ran eager; the end if there is none.
 auto eager_for_good(const Group& group) {
   auto first = group.timed.end();
-  while (first != group.timed.begin() && ran_eager(**(first - 1))) --first;
+  while (first != group.timed.begin() && group.ran_eager(**(first - 1))) --first;
   return first;
 }
 
@@ -97,15 +97,16 @@ void find_fallback(const Samples& samples, const Group& group, std::vector<Findi
     return;
   }
   for (const Row* row : group.warm) {
-    if (!ran_eager(*row)) continue;
+    if (!group.ran_eager(*row)) continue;
     finding.size += 1 / static_cast<double>(group.warm.size());
     add_row(finding, *row);
   }
   const EagerRows eager = eager_rows(group);
   const std::string what =
-      eager.rows > 0 ? fmt::format("calls to be compiled ran eager in {} of {} ({})", eager.rows,
-                                   counted(eager.timed, "timed row"), eager_calls_text(eager))
-                     : "the arm requested compilation, but " + shortfall_text(execution, eager);
+      eager.most_calls > 0
+          ? fmt::format("calls to be compiled ran eager in {} of {} ({})", eager.rows,
+                        counted(eager.timed, "timed row"), eager_calls_text(eager))
+          : "the arm requested compilation, but " + shortfall_text(execution, eager);
   finding.text = fmt::format("{}: {}", what, fallback_reason(group));
   findings.push_back(std::move(finding));
 }

@@ -184,6 +184,28 @@ TEST(NamedCompiled, ALimitHitInTheWarmUpsLeavesNoTimedRowCompiled) {
   EXPECT_EQ(findings.decisions.at(0).left_out.at(0).reason, "fell back");
 }
 
+// Rows without a counter ran as the evidence of their own process says.
+TEST(NamedCompiled, UncountedRowsGoByTheirProcess) {
+  SyntheticBundle bundle(21);
+  bundle.add({.arm = "eager", .processes = 3});
+  const auto cell = bundle.add_compiled({.arm = "static", .processes = 3}, "auto");
+  for (int i = 0; i < 30; ++i) bundle.row(cell, i).counts[Counter::kFallbacks].reset();
+  Json& evidence = bundle.evidence(cell);
+  evidence["compiler_real"] = "fallback";
+  for (const char* verdict : {"yes", "fallback", "yes"}) {
+    evidence["processes"].push_back(
+        {{"process", evidence["processes"].size()}, {"compiler_real", verdict}, {"lost", false}});
+  }
+  const Findings findings = analyzed(bundle);
+  const Tail& tail = findings.tails.at(1);
+  EXPECT_EQ(tail.execution, Execution::kPartly);
+  EXPECT_EQ(tail.ran_eager, 10);
+  const Finding fallback = of_kind(findings, "fallback").at(0);
+  EXPECT_EQ(fallback.rows.at(cell).size(), 10u);
+  EXPECT_EQ(fallback.text,
+            "the arm requested compilation, but some of its calls ran eager: no evidence says why");
+}
+
 TEST(NamedCompiled, AFallbackNamesTheFirstLineOfItsErrorAndWhereTheRestIs) {
   SyntheticBundle bundle(20);
   bundle.add({.arm = "eager"});

@@ -4,8 +4,8 @@
 
 #include "analysis/named/named.h"
 #include "artifact/manifest.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

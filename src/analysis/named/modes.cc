@@ -4,10 +4,10 @@
 #include <map>
 
 #include "analysis/named/named.h"
-#include "base/counts.h"
-#include "stats/dip.h"
-#include "stats/multiple.h"
-#include "stats/summary.h"
+#include "base/text/counts.h"
+#include "stats/estimates/dip.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

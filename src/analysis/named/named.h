@@ -11,7 +11,7 @@
 #include "analysis/findings/strata.h"
 #include "analysis/findings/tails.h"
 #include "analysis/rows/samples.h"
-#include "stats/quantile_ratio.h"
+#include "stats/estimates/quantile_ratio.h"
 
 namespace assay {
 

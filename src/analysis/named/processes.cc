@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "analysis/named/named.h"
-#include "base/counts.h"
-#include "stats/summary.h"
+#include "base/text/counts.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

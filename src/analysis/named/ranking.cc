@@ -4,9 +4,9 @@
 
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/named/named.h"
-#include "base/counts.h"
-#include "base/listed.h"
-#include "stats/summary.h"
+#include "base/text/counts.h"
+#include "base/text/listed.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/named/named.h"
-#include "base/text.h"
-#include "stats/summary.h"
+#include "base/text/text.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "analysis/named/named.h"
-#include "base/counts.h"
-#include "stats/multiple.h"
-#include "stats/series.h"
-#include "stats/summary.h"
-#include "stats/trend.h"
+#include "base/text/counts.h"
+#include "stats/hypotheses/multiple.h"
+#include "stats/samples/series.h"
+#include "stats/samples/summary.h"
+#include "stats/samples/trend.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "analysis/named/named.h"
 #include "analysis/rows/sittings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

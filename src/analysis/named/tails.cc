@@ -6,8 +6,8 @@
 #include "analysis/describe/tails.h"
 #include "analysis/findings/spread_text.h"
 #include "analysis/named/named.h"
-#include "base/counts.h"
-#include "stats/intervals.h"
+#include "base/text/counts.h"
+#include "stats/samples/intervals.h"
 
 namespace assay {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <tuple>
 
-#include "base/gzip.h"
-#include "base/lenient_json.h"
+#include "base/files/gzip.h"
+#include "base/records/lenient_json.h"
 
 namespace assay {
 namespace {

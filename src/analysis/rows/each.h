@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 
 namespace assay {
 

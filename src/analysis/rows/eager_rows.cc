@@ -5,7 +5,7 @@
 
 #include "analysis/rows/samples.h"
 #include "artifact/row.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 
@@ -17,11 +17,12 @@ EagerRows eager_rows(const Group& group) {
     eager.prefills = group.warm.front()->phase == Phase::kE2eKv;
   }
   for (const Row* row : group.warm) {
-    if (!ran_eager(*row)) continue;
-    const int64_t calls = *row->counts[Counter::kFallbacks];
-    eager.fewest_calls = eager.rows == 0 ? calls : std::min(eager.fewest_calls, calls);
-    eager.most_calls = std::max(eager.most_calls, calls);
+    if (!group.ran_eager(*row)) continue;
     ++eager.rows;
+    const auto& calls = row->counts[Counter::kFallbacks];
+    if (!calls) continue;
+    eager.fewest_calls = eager.most_calls == 0 ? *calls : std::min(eager.fewest_calls, *calls);
+    eager.most_calls = std::max(eager.most_calls, *calls);
   }
   return eager;
 }
@@ -45,7 +46,7 @@ std::string shortfall_text(Execution execution, const EagerRows& eager) {
       return "";
     case Execution::kPartly:
     case Execution::kFellBack:
-      if (eager.rows > 0) {
+      if (eager.most_calls > 0) {
         return fmt::format("calls ran eager in {} of {}", eager.rows,
                            counted(eager.timed, "timed row"));
       }

@@ -13,9 +13,9 @@ struct Group;
 // Counts of the warm rows of one arm on one stratum. A row of which a single call ran eager is one
 // of `rows`, whatever its other calls did.
 struct EagerRows {
-  int64_t rows = 0;          // that had calls that ran eager: fallbacks_delta above 0
+  int64_t rows = 0;          // that had calls that ran eager (Group::ran_eager)
   int64_t timed = 0;         // all of them
-  int64_t fewest_calls = 0;  // in one of `rows`
+  int64_t fewest_calls = 0;  // in one of `rows` that counted them; 0: none did
   int64_t most_calls = 0;
   int64_t decode_steps = 0;  // of each row; 0: its phase has none
   bool prefills = false;     // each row has a prefill besides its decode steps

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/rows/samples.h"
-#include "stats/clustered_share.h"
+#include "stats/estimates/clustered_share.h"
 
 namespace assay {
 
@@ -25,9 +25,9 @@ struct Losses {
   // Adds another cell's losses. Cells differ by what they measure, which is no chance of processes,
   // so the effect of several is the mean of theirs, weighted by the rows that they lost.
   void add(const Losses& cell);
-  // Factor by which Wilson's variance has to be widened (stats/clustered_share.h). If every row was
-  // lost and some process died, it is the rows a process, as if each process were one observation;
-  // 1 if nothing shows an effect.
+  // Factor by which Wilson's variance has to be widened (stats/estimates/clustered_share.h). If
+  // every row was lost and some process died, it is the rows a process, as if each process were one
+  // observation; 1 if nothing shows an effect.
   double design_effect() const;
   // Interval of the share lost, with that effect or a larger one, up to one observation a process.
   // Absent: nothing was attempted.

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "analysis/findings/json_parts.h"
-#include "base/counts.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/counts.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "stats/summary.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 

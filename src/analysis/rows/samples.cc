@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "base/add_once.h"
-#include "base/lenient_json.h"
-#include "stats/summary.h"
+#include "base/records/lenient_json.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {
@@ -97,19 +97,24 @@ const WorkerReport& Group::report() const {
   return evidence && evidence->reported ? *evidence->reported : kNone;
 }
 
+bool Group::ran_eager(const Row& row) const {
+  if (!wants_compiler) return false;
+  if (const auto& counted = row.counts[Counter::kFallbacks]) return *counted > 0;
+  return evidence != nullptr && !report().ran_as_other_mode() &&
+         evidence->verdict_of(row.process.value_or(0)) == CompilerReal::kFallback;
+}
+
 Execution Group::execution() const {
   if (!wants_compiler) return Execution::kEager;
   const auto real = evidence ? evidence->compiler_real : CompilerReal::kUnproven;
   if (real == CompilerReal::kLabelOnly) return Execution::kLabelOnly;
   const auto eager = static_cast<size_t>(
-      std::ranges::count_if(warm, [](const Row* row) { return ran_eager(*row); }));
+      std::ranges::count_if(warm, [this](const Row* row) { return ran_eager(*row); }));
   if (eager > 0) return eager == warm.size() ? Execution::kFellBack : Execution::kPartly;
   if (real == CompilerReal::kYes) return Execution::kCompiled;
   if (real != CompilerReal::kFallback) return Execution::kUnproven;
-  if (report().ran_as_other_mode()) return Execution::kOtherMode;
-  const bool counted = std::ranges::all_of(
-      warm, [](const Row* row) { return row->counts[Counter::kFallbacks].has_value(); });
-  return counted ? Execution::kPartly : Execution::kFellBack;
+  // Beyond the timed rows, that is.
+  return report().ran_as_other_mode() ? Execution::kOtherMode : Execution::kPartly;
 }
 
 bool apart(const Group& a, const Group& b) {
@@ -125,10 +130,6 @@ bool is_constant(const Group& group) {
 bool carries_compilation(const Row& row) {
   return row.counts[Counter::kRecompiles].value_or(0) > 0 ||
          row.counts[Counter::kUniqueGraphs].value_or(0) > 0;
-}
-
-bool ran_eager(const Row& row) {
-  return row.counts[Counter::kFallbacks].value_or(0) > 0;
 }
 
 std::optional<PromptOutputs> most_varied_outputs(const Group& group) {

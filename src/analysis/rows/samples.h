@@ -31,6 +31,9 @@ struct Group {
   bool wants_compiler = false;            // its mode asks for one, and so do its phase's frames
   const Evidence* evidence = nullptr;     // of its cell, in the bundle; null: there is none
   int64_t failed() const;
+  // True if the arm asks for a compiler and a call of the row ran eager: as the row's counter says
+  // or, where nothing counted, as its process' evidence does. Nothing else answers this question.
+  bool ran_eager(const Row& row) const;
   Execution execution() const;
   // The report of its evidence; an empty one if there is no evidence.
   const WorkerReport& report() const;
@@ -42,9 +45,8 @@ bool apart(const Group& a, const Group& b);
 // True if the group has several warm rows, of exactly one latency.
 bool is_constant(const Group& group);
 
-// True if something was compiled during the repetition, or a call of it fell back to eager.
+// True if something was compiled during the repetition.
 bool carries_compilation(const Row& row);
-bool ran_eager(const Row& row);
 
 struct Samples {
   std::vector<Stratum> strata;       // by phase, model as it first appears, prompt length

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

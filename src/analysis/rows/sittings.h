@@ -5,7 +5,7 @@
 
 #include "analysis/findings/sittings.h"
 #include "artifact/bundle.h"
-#include "base/json.h"
+#include "base/records/json.h"
 
 namespace assay {
 

@@ -12,7 +12,7 @@
 
 #include "artifact/bundle.h"
 #include "base/random.h"
-#include "stats/standard_normal.h"
+#include "stats/distributions/standard_normal.h"
 
 namespace assay {
 

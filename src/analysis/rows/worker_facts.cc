@@ -5,9 +5,9 @@
 #include <map>
 #include <ranges>
 
-#include "base/lenient_json.h"
-#include "base/text.h"
-#include "stats/summary.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {

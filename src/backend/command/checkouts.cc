@@ -8,8 +8,8 @@
 #include "backend/command/git.h"
 #include "backend/command/submodules.h"
 #include "backend/command/worktrees.h"
-#include "base/hash.h"
-#include "base/text.h"
+#include "base/files/hash.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

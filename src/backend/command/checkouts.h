@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/temporary_folder.h"
+#include "base/process/subprocess.h"
 #include "base/result.h"
-#include "base/subprocess.h"
-#include "base/temporary_folder.h"
 
 namespace assay {
 

@@ -10,8 +10,8 @@
 
 #include "backend/command/checkouts.h"
 #include "backend/command/command_options.h"
-#include "base/hash.h"
-#include "base/text.h"
+#include "base/files/hash.h"
+#include "base/text/text.h"
 #include "study/command_arm.h"
 #include "study/placeholders.h"
 
@@ -99,16 +99,16 @@ class CommandBackend final : public Backend {
   }
 
   // A plan makes no worktree.
-  std::optional<std::string> gate_program(const StudyArm& arm) const override {
+  std::optional<std::string> readiness_program(const StudyArm& arm) const override {
     if (!arm.options.contains("checkout")) return std::nullopt;
     return "git";
   }
 
-  ArmGate gate(const StudyArm& arm) override {
+  ArmReadiness readiness(const StudyArm& arm) override {
     const std::string key = to_json_line(arm.options);
-    const auto known = gates_.find(key);
-    if (known != gates_.end()) return known->second;
-    return gates_.emplace(key, find_out(arm)).first->second;
+    const auto known = readiness_.find(key);
+    if (known != readiness_.end()) return known->second;
+    return readiness_.emplace(key, find_out(arm)).first->second;
   }
 
   std::vector<ArmInput> inputs(const StudyArm& arm) override {
@@ -135,42 +135,42 @@ class CommandBackend final : public Backend {
   std::optional<ReadLimit> read_limit(const StudyArm&, uint64_t) override { return std::nullopt; }
 
  private:
-  ArmGate find_out(const StudyArm& arm) {
-    ArmGate gate;
+  ArmReadiness find_out(const StudyArm& arm) {
+    ArmReadiness readiness;
     if (const auto checkout = arm.options.find("checkout"); checkout != arm.options.end()) {
       const auto& made =
           checkouts_.get(checkout->value("repo", ""), checkout->value("revision", ""));
       if (!made) {
-        return impossible_gate("no_checkout", made.error().message,
-                               "the key checkout names a repository and its revisions");
+        return impossible_arm("no_checkout", made.error().message,
+                              "the key checkout names a repository and its revisions");
       }
       checked_out_[to_json_line(arm.options)] = *made;
-      gate.code_sha = made->sha;
+      readiness.code_sha = made->sha;
     }
     const auto options = command_options(load_options(arm, {}, 0));
-    if (!options) return impossible_gate("invalid_options", options.error().message, "");
+    if (!options) return impossible_arm("invalid_options", options.error().message, "");
     const InvocationSpec spec = fill_command(*options, {});
     const std::string& name = spec.argv.front();
-    gate.facts = {{"command", arm.options["command"]}, {"folder", spec.folder.string()}};
-    if (!gate.code_sha.empty()) gate.facts["code_sha"] = gate.code_sha;
+    readiness.facts = {{"command", arm.options["command"]}, {"folder", spec.folder.string()}};
+    if (!readiness.code_sha.empty()) readiness.facts["code_sha"] = readiness.code_sha;
     // One that is a placeholder of the cell is known when it runs.
     const auto in_name = placeholders_of(name);
     if (in_name && in_name->empty()) {
       const auto program = find_executable(name, spec.folder);
       if (!program) {
-        return impossible_gate("no_program",
-                               fmt::format("expected a program {} that can be run, found none",
-                                           quoted_excerpt(program_in(name, spec.folder))),
-                               "the key command begins with a program in PATH or with its path");
+        return impossible_arm("no_program",
+                              fmt::format("expected a program {} that can be run, found none",
+                                          quoted_excerpt(program_in(name, spec.folder))),
+                              "the key command begins with a program in PATH or with its path");
       }
-      gate.program = hashed(*program);
+      readiness.program = hashed(*program);
     }
-    add_files(spec, gate.facts);
-    inputs_[to_json_line(arm.options)] = inputs_of(*options, spec, gate);
-    gate.framework_build =
+    add_files(spec, readiness.facts);
+    inputs_[to_json_line(arm.options)] = inputs_of(*options, spec, readiness);
+    readiness.framework_build =
         "command " +
-        sha256_hex(identity_text(arm, gate, options->checkout.folder)).substr(0, kShownDigits);
-    return gate;
+        sha256_hex(identity_text(arm, readiness, options->checkout.folder)).substr(0, kShownDigits);
+    return readiness;
   }
 
   // Adds arguments that are files: an interpreter's command is about its script.
@@ -187,7 +187,7 @@ class CommandBackend final : public Backend {
 
   // The program, and those words of the command that are files.
   static std::vector<ArmInput> inputs_of(const CommandOptions& options, const InvocationSpec& spec,
-                                         const ArmGate& gate) {
+                                         const ArmReadiness& readiness) {
     const std::string& checkout = options.checkout.folder;
     std::vector<ArmInput> inputs;
     const auto add = [&](const std::string& word, const std::filesystem::path& path,
@@ -196,14 +196,15 @@ class CommandBackend final : public Backend {
       const std::string name = inside ? "{checkout}" + word.substr(checkout.size()) : word;
       inputs.push_back({"", name, std::filesystem::absolute(path), sha256});
     };
-    if (!gate.program.is_null()) {
-      add(spec.argv.front(), gate.program["path"].get<std::string>(), hash_of(gate.program));
+    if (!readiness.program.is_null()) {
+      add(spec.argv.front(), readiness.program["path"].get<std::string>(),
+          hash_of(readiness.program));
     }
     for (const std::string& word : words_of(spec, options.shell)) {
       const std::filesystem::path path = spec.folder / word;
       std::error_code error;
       if (!std::filesystem::is_regular_file(path, error)) continue;
-      const Json& files = gate.facts["files"];
+      const Json& files = readiness.facts["files"];
       const auto stated = std::ranges::find_if(
           files, [&](const Json& file) { return file["path"] == path.string(); });
       add(word, path, stated == files.end() ? "" : hash_of(*stated));
@@ -213,7 +214,7 @@ class CommandBackend final : public Backend {
 
   // Equal for two arms that are the same command: its text and the bytes of its files, except for
   // those of a checkout, which the commit names.
-  static std::string identity_text(const StudyArm& arm, const ArmGate& gate,
+  static std::string identity_text(const StudyArm& arm, const ArmReadiness& readiness,
                                    const std::string& checkout) {
     Json json = {{"command", arm.options["command"]}};
     for (const char* key : {"shell", "workdir", "env"}) {
@@ -224,8 +225,8 @@ class CommandBackend final : public Backend {
       if (file.is_null() || lies_in(file["path"].get<std::string>(), checkout)) return;
       json["files"].push_back(file["sha256"]);
     };
-    add(gate.program);
-    for (const Json& file : gate.facts["files"]) add(file);
+    add(readiness.program);
+    for (const Json& file : readiness.facts["files"]) add(file);
     return to_json_line(json);
   }
 
@@ -233,7 +234,7 @@ class CommandBackend final : public Backend {
   std::filesystem::path image_;
   Checkouts checkouts_;
   std::map<std::string, Checkout> checked_out_;          // by an arm's options
-  std::map<std::string, ArmGate> gates_;                 // likewise, as first found
+  std::map<std::string, ArmReadiness> readiness_;        // likewise, as first found
   std::map<std::string, std::vector<ArmInput>> inputs_;  // likewise
 };
 

@@ -10,7 +10,7 @@ namespace assay {
 
 // `program` serves `worker command`; `image`, if it isn't empty, is executed under that name
 // (ChildSpec::image). Worktrees of arms with a checkout are there from an arm's
-// first gate() until the backend goes.
+// first readiness() until the backend goes.
 std::unique_ptr<Backend> make_command_backend(std::filesystem::path program, Spawner& spawner,
                                               std::filesystem::path image = {});
 

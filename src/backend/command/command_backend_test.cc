@@ -1,4 +1,4 @@
-// A command's arm, its gate and its worker.
+// A command's arm, its readiness and its worker.
 #include "backend/command/command_backend.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include "backend/command/command_options.h"
 #include "backend/command/command_worker.h"
 #include "backend/command/repository_fixture.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
 
 namespace assay {
 namespace {
@@ -42,35 +42,35 @@ class CommandBackendTest : public RepositoryTest {
 
 TEST_F(CommandBackendTest, TheGateKnowsCommitProgramAndFiles) {
   const auto backend = make_command_backend("assay", system_spawner());
-  const ArmGate one = backend->gate(arm("one"));
-  EXPECT_EQ(one.verdict, ArmGate::Verdict::kReady) << one.reason;
+  const ArmReadiness one = backend->readiness(arm("one"));
+  EXPECT_EQ(one.verdict, ArmReadiness::Verdict::kReady) << one.reason;
   EXPECT_EQ(one.code_sha.size(), 40u);
   EXPECT_THAT(one.program["path"].get<std::string>(), HasSubstr("/sh"));
   EXPECT_EQ(one.facts["files"].size(), 1u) << "the script";
-  const ArmGate two = backend->gate(arm("two"));
+  const ArmReadiness two = backend->readiness(arm("two"));
   EXPECT_NE(two.code_sha, one.code_sha);
   EXPECT_NE(two.facts["files"], one.facts["files"]);
   EXPECT_EQ(two.framework_build, one.framework_build) << "the commit says what differs";
-  const ArmGate none = backend->gate(arm("three"));
-  EXPECT_EQ(none.verdict, ArmGate::Verdict::kImpossible);
+  const ArmReadiness none = backend->readiness(arm("three"));
+  EXPECT_EQ(none.verdict, ArmReadiness::Verdict::kImpossible);
   EXPECT_EQ(none.error_class, "no_checkout");
 
   StudyArm missing = arm("one");
   missing.options.erase("checkout");
   missing.options["command"] = {"no-such-program-anywhere"};
-  EXPECT_EQ(backend->gate(missing).error_class, "no_program");
+  EXPECT_EQ(backend->readiness(missing).error_class, "no_program");
 }
 
 // Files that must stay as they are, by names that are the same in every sitting.
 TEST_F(CommandBackendTest, ItsInputsAreItsProgramAndWordsThatAreFiles) {
   const auto backend = make_command_backend("assay", system_spawner());
   const auto inputs = [&](const StudyArm& of) {
-    EXPECT_EQ(backend->gate(of).verdict, ArmGate::Verdict::kReady);
+    EXPECT_EQ(backend->readiness(of).verdict, ArmReadiness::Verdict::kReady);
     std::vector<std::string> names;
     for (const ArmInput& input : backend->inputs(of)) {
       names.push_back(input.name);
       EXPECT_TRUE(input.path.is_absolute()) << input.path;
-      if (input.sha256.empty()) continue;  // the gate didn't read it
+      if (input.sha256.empty()) continue;  // the readiness didn't read it
       EXPECT_EQ(input.sha256, sha256_file_hex(input.path).value_or("none")) << input.path;
     }
     return names;
@@ -99,9 +99,9 @@ TEST_F(CommandBackendTest, ACommandIsItsTextItsProgramAndItsFiles) {
     made.options.erase("checkout");
     made.options["command"] = {(folder / "program").string(), (folder / "script").string()};
     made.options.update(change);
-    const ArmGate gate = make_command_backend("assay", system_spawner())->gate(made);
-    EXPECT_EQ(gate.verdict, ArmGate::Verdict::kReady) << gate.reason;
-    return gate.framework_build;
+    const ArmReadiness readiness = make_command_backend("assay", system_spawner())->readiness(made);
+    EXPECT_EQ(readiness.verdict, ArmReadiness::Verdict::kReady) << readiness.reason;
+    return readiness.framework_build;
   };
   const std::string first = build();
   EXPECT_EQ(build(), first);
@@ -121,7 +121,7 @@ TEST_F(CommandBackendTest, ACheckoutThatTheCommandChangedIsSaidToBe) {
     const auto backend = make_command_backend("assay", system_spawner());
     StudyArm made = arm("one");
     made.options["command"] = {"sh", "-c", command};
-    EXPECT_EQ(backend->gate(made).verdict, ArmGate::Verdict::kReady);
+    EXPECT_EQ(backend->readiness(made).verdict, ArmReadiness::Verdict::kReady);
     const auto worker = make_command_worker("1", system_spawner());
     LoadRequest request;
     request.options = backend->load_options(made, {}, 1);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "backend/command/invocation.h"
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
-#include "base/text_pattern.h"
+#include "base/text/text_pattern.h"
 #include "study/command_arm.h"
 
 namespace assay {

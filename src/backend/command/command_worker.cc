@@ -10,8 +10,8 @@
 #include "backend/command/figures.h"
 #include "backend/command/git.h"
 #include "base/clock.h"
-#include "base/text.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
+#include "base/text/text.h"
 #include "study/arm_options.h"
 
 namespace assay {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "backend/worker.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 
 namespace assay {
 

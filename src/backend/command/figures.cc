@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "backend/command/exception_class.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "backend/command/invocation.h"
 #include "backend/message.h"
-#include "base/text_pattern.h"
+#include "base/text/text_pattern.h"
 
 namespace assay {
 

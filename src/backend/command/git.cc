@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

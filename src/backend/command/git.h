@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/process/subprocess.h"
 #include "base/result.h"
-#include "base/subprocess.h"
 
 namespace assay {
 

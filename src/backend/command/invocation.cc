@@ -15,8 +15,8 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
-#include "base/files.h"
+#include "base/files/descriptor.h"
+#include "base/files/files.h"
 
 namespace assay {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 
 namespace assay {
 

@@ -10,9 +10,9 @@
 #include <csignal>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
-#include "base/files.h"
-#include "base/temporary_folder.h"
+#include "base/files/descriptor.h"
+#include "base/files/files.h"
+#include "base/files/temporary_folder.h"
 
 namespace assay {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "base/subprocess.h"
-#include "base/temporary_folder.h"
+#include "base/files/temporary_folder.h"
+#include "base/process/subprocess.h"
 
 namespace assay {
 

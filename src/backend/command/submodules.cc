@@ -2,7 +2,7 @@
 #include "backend/command/submodules.h"
 
 #include "backend/command/git.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

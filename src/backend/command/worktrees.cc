@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "backend/command/git.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

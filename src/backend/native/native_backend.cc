@@ -8,11 +8,11 @@
 
 #include "backend/native/native_gpu.h"
 #include "backend/native/native_options.h"
-#include "base/device_name.h"
-#include "base/files.h"
-#include "base/hash.h"
-#include "base/text.h"
-#include "base/thread_pool.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
+#include "base/process/thread_pool.h"
+#include "base/records/device_name.h"
+#include "base/text/text.h"
 #include "engine/codegen/cpu/build_folder.h"
 #include "engine/codegen/cpu/compiler.h"
 #include "engine/device/cpu/bandwidth.h"
@@ -97,18 +97,18 @@ class NativeBackend final : public Backend {
     return {{program_.string(), "worker", "native"}, {}, {}, image_};
   }
 
-  ArmGate gate(const StudyArm& arm) override {
+  ArmReadiness readiness(const StudyArm& arm) override {
     const auto program = program_option(arm);
-    if (!program) return gate_of_device(arm);
+    if (!program) return readiness_of_device(arm);
     const Result<std::string>& hash = hash_of(*program);
     if (!hash) {
-      return impossible_gate("no_program", hash.error().message,
-                             "the key program names an assay executable");
+      return impossible_arm("no_program", hash.error().message,
+                            "the key program names an assay executable");
     }
-    ArmGate gate = gate_of_device(arm);
-    gate.framework_build = "program " + hash->substr(0, kShownHashDigits);
-    gate.program = {{"path", program->string()}, {"sha256", *hash}};
-    return gate;
+    ArmReadiness readiness = readiness_of_device(arm);
+    readiness.framework_build = "program " + hash->substr(0, kShownHashDigits);
+    readiness.program = {{"path", program->string()}, {"sha256", *hash}};
+    return readiness;
   }
 
   std::vector<ArmInput> inputs(const StudyArm& arm) override {
@@ -176,19 +176,19 @@ class NativeBackend final : public Backend {
   }
 
  private:
-  // The gate by the arm's device and compiler, not by the program that it names.
-  ArmGate gate_of_device(const StudyArm& arm) {
-    if (const auto gpu = gpu_of(arm)) return gpus_.gate(*gpu);
-    ArmGate gate;
-    if (!needs_compiler(arm)) return gate;
+  // The readiness by the arm's device and compiler, not by the program that it names.
+  ArmReadiness readiness_of_device(const StudyArm& arm) {
+    if (const auto gpu = gpu_of(arm)) return gpus_.readiness(*gpu);
+    ArmReadiness readiness;
+    if (!needs_compiler(arm)) return readiness;
     if (!compiler_) compiler_ = try_compiler();
     if (!*compiler_) {
-      gate.verdict = ArmGate::Verdict::kFallback;
-      gate.reason = first_line(compiler_->error().message);
-      gate.fix = "install g++ or clang++, or name one in ASSAY_CXX";
-      gate.fallback = "eager";
+      readiness.verdict = ArmReadiness::Verdict::kFallback;
+      readiness.reason = first_line(compiler_->error().message);
+      readiness.fix = "install g++ or clang++, or name one in ASSAY_CXX";
+      readiness.fallback = "eager";
     }
-    return gate;
+    return readiness;
   }
 
   const Result<std::string>& hash_of(const std::filesystem::path& program) {
@@ -200,7 +200,7 @@ class NativeBackend final : public Backend {
   std::filesystem::path program_;
   std::filesystem::path image_;
   std::map<std::filesystem::path, Result<std::string>> hashes_;  // of programs, as first found
-  // The trial's first result, as gate() runs before every unit. An error once a compiler hung.
+  // The trial's first result, as readiness() runs before every unit. An error once a compiler hung.
   std::optional<Result<engine::CpuCompiler>> compiler_;
   std::set<std::string> told_;  // notes that hear() gave, of refused kernels
   NativeGpus gpus_;

@@ -1,4 +1,4 @@
-// The gate of compiled arms, with compilers of the test's own.
+// The readiness of compiled arms, with compilers of the test's own.
 #include "backend/native/native_backend.h"
 
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 
 #include "backend/native/native_options.h"
 #include "backend/native/native_worker.h"
-#include "base/files.h"
-#include "base/hash.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
 #include "engine/model/make.h"
 
 namespace assay {
@@ -63,8 +63,8 @@ class NativeBackendTest : public testing::Test {
 TEST_F(NativeBackendTest, CompilerIsAskedAndTriedOnceARun) {
   compiler_is("exec c++ \"$@\"");
   for (int unit = 0; unit < 5; ++unit) {
-    const ArmGate gate = backend_->gate(compiled_arm());
-    EXPECT_EQ(gate.verdict, ArmGate::Verdict::kReady) << gate.reason;
+    const ArmReadiness readiness = backend_->readiness(compiled_arm());
+    EXPECT_EQ(readiness.verdict, ArmReadiness::Verdict::kReady) << readiness.reason;
   }
   EXPECT_EQ(calls(), "--version\n-x\n");
   const Json options = backend_->load_options(compiled_arm(), {}, 0);
@@ -76,14 +76,15 @@ TEST_F(NativeBackendTest, CompilerIsAskedAndTriedOnceARun) {
   EXPECT_FALSE(backend_->load_options(other, {}, 0).contains("compiler"));
 }
 
-// A worker takes the gate's word for the compiler, and starts it for kernels alone. It compiles the
-// gate's trial and hangs on those: the worker says so, and no later worker starts it.
+// A worker takes the readiness's word for the compiler, and starts it for kernels alone. It
+// compiles the readiness's trial and hangs on those: the worker says so, and no later worker starts
+// it.
 TEST_F(NativeBackendTest, CompilerThatHangsOnKernelsIsGivenUpForTheRun) {
   compiler_is(
       "[ $1 = --version ] && exec c++ --version\n"
       "for word; do case $word in *kernel.cc) grep -q assay_trial $word && exec c++ \"$@\";; esac; "
       "done\nwhile :; do sleep 100; done");
-  ASSERT_EQ(backend_->gate(compiled_arm()).verdict, ArmGate::Verdict::kReady);
+  ASSERT_EQ(backend_->readiness(compiled_arm()).verdict, ArmReadiness::Verdict::kReady);
   const auto model = folder_ / "model";
   ASSERT_TRUE(engine::make_checkpoint("tiny-gpt2", model, {}));
   const auto prepared = [&] {
@@ -115,17 +116,17 @@ TEST_F(NativeBackendTest, CompilerThatHangsOnKernelsIsGivenUpForTheRun) {
   const Json second = prepared();
   EXPECT_FALSE(second.contains("compiler_gave_up")) << "it was never started";
   EXPECT_EQ(calls(), "--version\n-x\n-x\n");
-  EXPECT_EQ(backend_->gate(compiled_arm()).verdict, ArmGate::Verdict::kFallback);
+  EXPECT_EQ(backend_->readiness(compiled_arm()).verdict, ArmReadiness::Verdict::kFallback);
 }
 
 // A compiler that fails costs the run one trial; its arms' workers are told.
 TEST_F(NativeBackendTest, CompilerThatFailsIsAFallbackKnownToTheWorkers) {
   compiler_is("[ \"$1\" = --version ] && echo fake 1 && exit\necho broken >&2\nexit 3");
-  const ArmGate gate = backend_->gate(compiled_arm());
-  EXPECT_EQ(gate.verdict, ArmGate::Verdict::kFallback);
-  EXPECT_EQ(gate.fallback, "eager");
-  EXPECT_THAT(gate.reason, HasSubstr("found exit 3: broken"));
-  backend_->gate(compiled_arm());
+  const ArmReadiness readiness = backend_->readiness(compiled_arm());
+  EXPECT_EQ(readiness.verdict, ArmReadiness::Verdict::kFallback);
+  EXPECT_EQ(readiness.fallback, "eager");
+  EXPECT_THAT(readiness.reason, HasSubstr("found exit 3: broken"));
+  backend_->readiness(compiled_arm());
   EXPECT_EQ(calls(), "--version\n-x\n");
 
   LoadRequest request;
@@ -148,28 +149,28 @@ TEST_F(NativeBackendTest, AnArmsOwnProgramServesItAndIsPartOfItsIdentity) {
   arm.mode = "eager";
   arm.options["program"] = program.string();
   EXPECT_TRUE(backend_->check_arm(arm));
-  const ArmGate unfit = backend_->gate(arm);
-  EXPECT_EQ(unfit.verdict, ArmGate::Verdict::kImpossible);
+  const ArmReadiness unfit = backend_->readiness(arm);
+  EXPECT_EQ(unfit.verdict, ArmReadiness::Verdict::kImpossible);
   EXPECT_EQ(unfit.error_class, "no_program");
   EXPECT_THAT(unfit.reason, HasSubstr("expected a program that may be run"));
 
   backend_ = make_native_backend("assay");
   ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
-  const ArmGate gate = backend_->gate(arm);
-  EXPECT_EQ(gate.verdict, ArmGate::Verdict::kReady) << gate.reason;
+  const ArmReadiness readiness = backend_->readiness(arm);
+  EXPECT_EQ(readiness.verdict, ArmReadiness::Verdict::kReady) << readiness.reason;
   const std::string hash = *sha256_file_hex(program);
-  EXPECT_EQ(gate.framework_build, "program " + hash.substr(0, 12));
-  EXPECT_EQ(gate.program, (Json{{"path", program.string()}, {"sha256", hash}}));
+  EXPECT_EQ(readiness.framework_build, "program " + hash.substr(0, 12));
+  EXPECT_EQ(readiness.program, (Json{{"path", program.string()}, {"sha256", hash}}));
   EXPECT_EQ(backend_->worker_command(arm).argv.front(), program.string());
   EXPECT_FALSE(backend_->load_options(arm, {}, 0).contains("program"));
   fs::remove(program);
-  EXPECT_EQ(backend_->gate(arm).verdict, ArmGate::Verdict::kReady);
+  EXPECT_EQ(backend_->readiness(arm).verdict, ArmReadiness::Verdict::kReady);
 
   arm.options["program"] = (folder_ / "missing").string();
-  EXPECT_THAT(backend_->gate(arm).reason, HasSubstr("missing"));
+  EXPECT_THAT(backend_->readiness(arm).reason, HasSubstr("missing"));
   arm.options.erase("program");
   EXPECT_EQ(backend_->worker_command(arm).argv.front(), "assay");
-  EXPECT_TRUE(backend_->gate(arm).program.is_null());
+  EXPECT_TRUE(backend_->readiness(arm).program.is_null());
 }
 
 Status options_of(const std::string& mode, Json options, const std::string& dynamic = "") {

@@ -5,7 +5,7 @@
 
 #include "backend/native/native_facts.h"
 #include "backend/native/native_options.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "engine/device/device.h"
 
 namespace assay {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backend/message.h"
-#include "base/counter.h"
-#include "base/json.h"
+#include "base/records/counter.h"
+#include "base/records/json.h"
 #include "engine/session/session.h"
 
 namespace assay {

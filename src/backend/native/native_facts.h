@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "engine/model/config.h"
 
 namespace assay {

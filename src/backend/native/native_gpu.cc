@@ -10,43 +10,44 @@ namespace {
 
 using engine::cuda::Driver;
 
-ArmGate ask(int number) {
+ArmReadiness ask(int number) {
   const auto gpu = Driver::describe(number);
   if (!gpu) {
-    return impossible_gate("no_cuda", gpu.error().message,
-                           "run it on a machine with an NVIDIA GPU, its driver installed");
+    return impossible_arm("no_cuda", gpu.error().message,
+                          "run it on a machine with an NVIDIA GPU, its driver installed");
   }
   const auto nvrtc = engine::Nvrtc::open();
   if (!nvrtc) {
-    return impossible_gate("no_nvrtc", nvrtc.error().message,
-                           "fetch it with `make cuda-libs`, or name a libnvrtc.so in ASSAY_NVRTC");
+    return impossible_arm("no_nvrtc", nvrtc.error().message,
+                          "fetch it with `make cuda-libs`, or name a libnvrtc.so in ASSAY_NVRTC");
   }
-  ArmGate gate;
-  gate.gpu_uuid = gpu->uuid;
-  gate.device = fmt::format("{}, compute capability {}, {}", gpu->name, gpu->compute_capability,
-                            gpu->driver_name());
-  gate.code_generator = fmt::format("nvrtc {} {}", nvrtc->version(), gpu->target);
-  gate.facts = {{"name", gpu->name},
-                {"uuid", gpu->uuid},
-                {"compute_capability", gpu->compute_capability},
-                {"multiprocessors", gpu->multiprocessors},
-                {"memory_bytes", gpu->total_bytes},
-                {"cache_bytes", gpu->cache_bytes},
-                {"driver", gpu->driver_name()},
-                {"nvrtc", nvrtc->version()},
-                {"nvrtc_path", nvrtc->path()}};
-  return gate;
+  ArmReadiness readiness;
+  readiness.gpu_uuid = gpu->uuid;
+  readiness.device = fmt::format("{}, compute capability {}, {}", gpu->name,
+                                 gpu->compute_capability, gpu->driver_name());
+  readiness.code_generator = fmt::format("nvrtc {} {}", nvrtc->version(), gpu->target);
+  readiness.facts = {{"name", gpu->name},
+                     {"uuid", gpu->uuid},
+                     {"compute_capability", gpu->compute_capability},
+                     {"multiprocessors", gpu->multiprocessors},
+                     {"memory_bytes", gpu->total_bytes},
+                     {"cache_bytes", gpu->cache_bytes},
+                     {"driver", gpu->driver_name()},
+                     {"nvrtc", nvrtc->version()},
+                     {"nvrtc_path", nvrtc->path()}};
+  return readiness;
 }
 
 }  // namespace
 
-const ArmGate& NativeGpus::gate(int gpu) {
-  const auto known = gates_.find(gpu);
-  return known != gates_.end() ? known->second : gates_.emplace(gpu, ask(gpu)).first->second;
+const ArmReadiness& NativeGpus::readiness(int gpu) {
+  const auto known = readiness_.find(gpu);
+  return known != readiness_.end() ? known->second
+                                   : readiness_.emplace(gpu, ask(gpu)).first->second;
 }
 
 std::optional<ReadLimit> NativeGpus::read_limit(int gpu, uint64_t weight_bytes) {
-  if (gate(gpu).verdict == ArmGate::Verdict::kImpossible) return std::nullopt;
+  if (readiness(gpu).verdict == ArmReadiness::Verdict::kImpossible) return std::nullopt;
   const auto driver = Driver::open(gpu);
   if (!driver || weight_bytes <= (*driver)->info().cache_bytes) return std::nullopt;
   const auto gb_per_s = engine::cuda::measure_read_bandwidth(**driver);

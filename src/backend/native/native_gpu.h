@@ -14,13 +14,13 @@ namespace assay {
 class NativeGpus {
  public:
   // Impossible where the driver, the GPU or NVRTC is missing: class no_cuda or no_nvrtc.
-  const ArmGate& gate(int gpu);
+  const ArmReadiness& readiness(int gpu);
   // Makes a context for as long as it takes to measure: about a second and a gigabyte of the GPU's
   // memory. Absent: weights of this size fit its cache, or it couldn't be measured.
   std::optional<ReadLimit> read_limit(int gpu, uint64_t weight_bytes);
 
  private:
-  std::map<int, ArmGate> gates_;  // by the driver's number
+  std::map<int, ArmReadiness> readiness_;  // by the driver's number
 };
 
 }  // namespace assay

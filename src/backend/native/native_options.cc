@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/device_name.h"
-#include "base/text.h"
+#include "base/records/device_name.h"
+#include "base/text/text.h"
 #include "engine/codegen/kernel_cache.h"
 
 namespace assay {

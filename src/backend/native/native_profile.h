@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "engine/device/cuda/cupti.h"
 
 namespace assay {

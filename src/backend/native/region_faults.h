@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "base/json.h"
+#include "base/records/json.h"
 
 namespace assay {
 

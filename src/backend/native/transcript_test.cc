@@ -9,9 +9,9 @@
 #include "backend/line_stream.h"
 #include "backend/native/native_worker.h"
 #include "backend/protocol.h"
-#include "base/descriptor.h"
-#include "base/files.h"
-#include "base/text.h"
+#include "base/files/descriptor.h"
+#include "base/files/files.h"
+#include "base/text/text.h"
 #include "engine/model/make.h"
 
 namespace assay {

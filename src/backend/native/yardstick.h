@@ -5,7 +5,7 @@
 // compared (docs/comparing.md, "The machine's part").
 #pragma once
 
-#include "base/measured.h"
+#include "base/records/measured.h"
 
 namespace assay {
 

@@ -1,10 +1,10 @@
-// Checks of arms and models without Python, and the gate with it.
+// Checks of arms and models without Python, and the readiness with it.
 #include "backend/torch/torch_backend.h"
 
 #include <map>
 
-#include "backend/torch/torch_gate.h"
 #include "backend/torch/torch_probe.h"
+#include "backend/torch/torch_readiness.h"
 #include "study/estimate.h"
 
 namespace assay {
@@ -54,24 +54,24 @@ class TorchBackend final : public Backend {
   WorkerCommand worker_command(const StudyArm& arm) const override {
     const auto python = find_python(arm, environment_);
     const auto workers = find_workers(program_, environment_);
-    // gate() has said so before anybody starts a worker.
+    // readiness() has said so before anybody starts a worker.
     if (!python || !workers) return {{"python3"}, {}};
     // Nothing is downloaded at run time, and no thread of a tokenizer runs beside a timed region.
     return {{*python, "-B", (*workers / "torch" / "worker.py").string()},
             {{"HF_HUB_OFFLINE", "1"}, {"TOKENIZERS_PARALLELISM", "false"}}};
   }
 
-  std::optional<std::string> gate_program(const StudyArm& arm) const override {
+  std::optional<std::string> readiness_program(const StudyArm& arm) const override {
     const auto python = find_python(arm, environment_);
     if (!python || !find_workers(program_, environment_)) return std::nullopt;
     return *python;
   }
 
-  ArmGate gate(const StudyArm& arm) override {
+  ArmReadiness readiness(const StudyArm& arm) override {
     const auto workers = find_workers(program_, environment_);
-    if (!workers) return impossible_gate("no_worker", workers.error().message, "");
+    if (!workers) return impossible_arm("no_worker", workers.error().message, "");
     const auto python = find_python(arm, environment_);
-    if (!python) return impossible_gate("no_interpreter", python.error().message, kMakeEnvironment);
+    if (!python) return impossible_arm("no_interpreter", python.error().message, kMakeEnvironment);
     const auto known = probes_.find(*python);
     const auto probe =
         known != probes_.end()
@@ -81,7 +81,7 @@ class TorchBackend final : public Backend {
                                                  kProbeTimeout_s))
                   .first;
     if (!probe->second) {
-      return impossible_gate("no_interpreter", probe->second.error().message, kMakeEnvironment);
+      return impossible_arm("no_interpreter", probe->second.error().message, kMakeEnvironment);
     }
     return judge_torch_arm(arm, *probe->second);
   }

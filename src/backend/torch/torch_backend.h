@@ -9,7 +9,7 @@
 
 #include "backend/backend.h"
 #include "backend/torch/torch_places.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 
 namespace assay {
 

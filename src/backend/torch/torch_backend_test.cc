@@ -1,4 +1,4 @@
-// Interpreters and workers are found, asked once, and their faults are the arm's gate.
+// Interpreters and workers are found, asked once, and their faults are the arm's readiness.
 #include "backend/torch/torch_backend.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace assay {
 namespace {
@@ -115,8 +115,8 @@ TEST_F(TorchBackendTest, AnInterpreterIsAskedOnceAndItsAnswerIsTheGate) {
       fake_python(R"(echo noise; echo '{"python": "3", "torch": "2", "transformers": "5"}')")
           .string();
   const auto torch = backend();
-  EXPECT_EQ(torch->gate(arm()).verdict, ArmGate::Verdict::kReady);
-  EXPECT_EQ(torch->gate(arm({{"device", "cuda"}})).error_class, "no_cuda");
+  EXPECT_EQ(torch->readiness(arm()).verdict, ArmReadiness::Verdict::kReady);
+  EXPECT_EQ(torch->readiness(arm({{"device", "cuda"}})).error_class, "no_cuda");
   EXPECT_EQ(read_file(scratch_ / "asked").value(), "asked\n");
   const WorkerCommand command = torch->worker_command(arm());
   EXPECT_THAT(command.argv, ElementsAre(EndsWith("/python"), "-B", EndsWith("torch/worker.py")));
@@ -131,7 +131,7 @@ TEST_F(TorchBackendTest, AnInterpreterThatASignalEndedIsAskedOnceMore) {
                               R"(echo '{{"python": "3", "torch": "2", "transformers": "5"}}')",
                               (scratch_ / "asked").string()))
           .string();
-  EXPECT_EQ(backend()->gate(arm()).verdict, ArmGate::Verdict::kReady);
+  EXPECT_EQ(backend()->readiness(arm()).verdict, ArmReadiness::Verdict::kReady);
   EXPECT_EQ(read_file(scratch_ / "asked").value(), "asked\nasked\n");
 }
 
@@ -139,13 +139,13 @@ TEST_F(TorchBackendTest, AnInterpreterThatFailsIsNamed) {
   write("workers/torch/worker.py", "");
   for (const char* answer : {"echo broken >&2; exit 3", "echo '[]'", "kill -SEGV $$"}) {
     variables_["ASSAY_TORCH_PYTHON"] = fake_python(answer).string();
-    const ArmGate gate = backend()->gate(arm());
-    EXPECT_EQ(gate.verdict, ArmGate::Verdict::kImpossible) << answer;
-    EXPECT_EQ(gate.error_class, "no_interpreter");
-    EXPECT_THAT(gate.reason, HasSubstr("/python: ")) << answer;
+    const ArmReadiness readiness = backend()->readiness(arm());
+    EXPECT_EQ(readiness.verdict, ArmReadiness::Verdict::kImpossible) << answer;
+    EXPECT_EQ(readiness.error_class, "no_interpreter");
+    EXPECT_THAT(readiness.reason, HasSubstr("/python: ")) << answer;
   }
   variables_["ASSAY_TORCH_PYTHON"] = "/nonexistent/python";
-  EXPECT_THAT(backend()->gate(arm()).reason, HasSubstr("/nonexistent/python"));
+  EXPECT_THAT(backend()->readiness(arm()).reason, HasSubstr("/nonexistent/python"));
 }
 
 TEST_F(TorchBackendTest, AnArchitectureTravelsInTheOptions) {

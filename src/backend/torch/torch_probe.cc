@@ -1,7 +1,7 @@
 // One line of JSON, the last that the script prints: libraries print before it.
 #include "backend/torch/torch_probe.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "base/json.h"
+#include "base/process/subprocess.h"
+#include "base/records/json.h"
 #include "base/result.h"
-#include "base/subprocess.h"
 
 namespace assay {
 

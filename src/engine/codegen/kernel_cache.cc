@@ -13,11 +13,11 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/cache_folder.h"
-#include "base/descriptor.h"
-#include "base/files.h"
-#include "base/hash.h"
-#include "base/text.h"
+#include "base/files/cache_folder.h"
+#include "base/files/descriptor.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
+#include "base/text/text.h"
 
 namespace assay::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.h"
+#include "base/files/descriptor.h"
 #include "base/result.h"
 
 namespace assay::engine {

@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "engine/codegen/cpu/scratch_folder.h"
 
 namespace assay::engine {

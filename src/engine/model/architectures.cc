@@ -2,7 +2,7 @@
 // Hugging Face hub.
 #include "engine/model/architectures.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 #include "engine/tensor.h"
 #include "engine/tokenizer/make.h"

@@ -5,9 +5,9 @@
 #include <cassert>
 #include <cstring>
 
-#include "base/files.h"
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
+#include "base/records/json.h"
 #include "engine/model/weight_files.h"
 
 namespace assay::engine {

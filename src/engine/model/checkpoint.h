@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/result.h"
 #include "engine/model/config.h"
 #include "engine/model/safetensors.h"

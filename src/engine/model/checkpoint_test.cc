@@ -7,8 +7,8 @@
 #include <cstring>
 #include <functional>
 
-#include "base/files.h"
-#include "base/hash.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
 
 namespace assay::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace assay::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 #include "engine/tensor.h"
 

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/json.h"
-#include "base/text.h"
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
+#include "base/records/json.h"
+#include "base/text/text.h"
 #include "engine/model/architectures.h"
 #include "engine/model/checkpoint.h"
 #include "engine/model/random_weights.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/folder.h"
+#include "base/files/folder.h"
 #include "base/result.h"
 #include "engine/tensor.h"
 

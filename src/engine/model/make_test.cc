@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "engine/model/architectures.h"
 #include "engine/model/checkpoint.h"
 #include "engine/model/random_weights.h"

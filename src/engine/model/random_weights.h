@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "engine/model/checkpoint.h"
 #include "engine/tensor.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/json.h"
+#include "base/records/json.h"
 
 namespace assay::engine {
 namespace {

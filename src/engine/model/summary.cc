@@ -1,7 +1,7 @@
 // Figures of a checkpoint, from its config and its files.
 #include "engine/model/summary.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay::engine {
 namespace {

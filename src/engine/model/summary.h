@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
-#include "base/table.h"
+#include "base/tables/table.h"
 #include "engine/model/checkpoint.h"
 
 namespace assay::engine {

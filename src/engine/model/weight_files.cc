@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "base/files.h"
-#include "base/json.h"
+#include "base/files/files.h"
+#include "base/records/json.h"
 
 namespace assay::engine {
 namespace {

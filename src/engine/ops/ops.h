@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "engine/model/config.h"
 #include "engine/tensor.h"
 #include "engine/weight_layout.h"

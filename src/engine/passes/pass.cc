@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "engine/passes/passes.h"
 #include "engine/passes/verify.h"
 

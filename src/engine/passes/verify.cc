@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/process/thread_pool.h"
 #include "base/random.h"
-#include "base/thread_pool.h"
 #include "engine/graph/flatten.h"
 
 namespace assay::engine {

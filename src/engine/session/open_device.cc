@@ -1,5 +1,5 @@
 // The one place that knows every device.
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "engine/device/cpu/cpu_device.h"
 #include "engine/device/cuda/cuda_device.h"
 #include "engine/session/session.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "engine/compiled/frame.h"
 #include "engine/compiled/graph_compiler.h"
 #include "engine/device/device.h"

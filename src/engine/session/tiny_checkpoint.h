@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
-#include "base/json.h"
+#include "base/files/files.h"
 #include "base/random.h"
+#include "base/records/json.h"
 #include "engine/model/checkpoint.h"
 #include "engine/model/config.h"
 #include "engine/model/convert.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 #include "engine/tokenizer/bpe.h"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/add_once.h"
-#include "base/json.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/records/json.h"
+#include "base/text/text.h"
 #include "engine/tokenizer/byte_alphabet.h"
 #include "engine/tokenizer/stages/split_pattern.h"
 

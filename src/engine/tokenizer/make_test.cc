@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/files/hash.h"
+#include "base/records/json.h"
 
 namespace assay::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/bpe.h"
 #include "engine/tokenizer/tokenizer_file.h"

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "engine/tokenizer/bpe_file.h"
 #include "engine/tokenizer/stages/stage_json.h"
 

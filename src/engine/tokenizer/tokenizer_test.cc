@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "engine/tokenizer/make.h"
 
 namespace assay::engine {

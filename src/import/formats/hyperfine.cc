@@ -1,6 +1,6 @@
 // hyperfine: one result a command, with the time and the exit code of each run.
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
 #include "import/formats/settings.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/csv.h"
-#include "base/lenient_json.h"
+#include "base/records/lenient_json.h"
+#include "base/tables/csv.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
 #include "import/formats/settings.h"

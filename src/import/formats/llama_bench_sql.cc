@@ -1,5 +1,5 @@
 // llama-bench's SQL: INSERT statements with the columns' names, and values in single quotes.
-#include "base/text.h"
+#include "base/text/text.h"
 #include "import/formats/readers.h"
 
 namespace assay {

@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "base/csv.h"
-#include "base/text.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
 #include "import/formats/settings.h"

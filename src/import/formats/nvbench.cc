@@ -3,9 +3,9 @@
 #include <bit>
 #include <cstring>
 
-#include "base/files.h"
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
 #include "import/formats/settings.h"

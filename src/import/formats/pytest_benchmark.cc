@@ -1,6 +1,6 @@
 // pytest-benchmark: one object a test, with its rounds where they were saved.
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
 #include "import/formats/settings.h"

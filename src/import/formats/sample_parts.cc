@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "base/count_limits.h"
-#include "base/lenient_json.h"
-#include "base/shown_text.h"
-#include "base/text.h"
+#include "base/records/count_limits.h"
+#include "base/records/lenient_json.h"
+#include "base/text/shown_text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

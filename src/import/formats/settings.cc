@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
-#include "base/lenient_json.h"
-#include "base/shown_text.h"
+#include "base/files/hash.h"
+#include "base/records/lenient_json.h"
+#include "base/text/shown_text.h"
 #include "import/formats/sample_parts.h"
 
 namespace assay {

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "base/files.h"
-#include "base/temporary_folder.h"
+#include "base/files/files.h"
+#include "base/files/temporary_folder.h"
 #include "import/import_fixture.h"
 
 namespace assay {

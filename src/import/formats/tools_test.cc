@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "import/import_fixture.h"
 
 namespace assay {

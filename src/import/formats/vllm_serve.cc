@@ -3,8 +3,8 @@
 #include <array>
 #include <numeric>
 
-#include "base/lenient_json.h"
-#include "base/text.h"
+#include "base/records/lenient_json.h"
+#include "base/text/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
 #include "import/formats/settings.h"

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "base/csv.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/records/json.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

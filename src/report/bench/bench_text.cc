@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "base/fit_text.h"
-#include "base/shown_text.h"
-#include "base/text.h"
+#include "base/text/fit_text.h"
+#include "base/text/shown_text.h"
+#include "base/text/text.h"
 #include "report/answers.h"
 #include "report/bench/bench_data.h"
 #include "report/fitting.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/csv.h"
-#include "base/fit_text.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/records/json.h"
+#include "base/tables/csv.h"
+#include "base/text/fit_text.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {

@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "base/add_once.h"
-#include "base/listed.h"
-#include "base/text.h"
-#include "report/compare_cells.h"
-#include "report/compare_verdict.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
-#include "report/sections.h"
+#include "report/judgements/compare_cells.h"
+#include "report/judgements/compare_verdict.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

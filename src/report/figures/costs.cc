@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "base/add_once.h"
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "report/figures/parts.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {
@@ -52,6 +52,19 @@ plot::RowLine cost_line(const Findings& findings, const CompileCost& cost) {
   return line;
 }
 
+// True if the cell's timed rows ran compiled, or its phase has nothing to compile. A cell without
+// timed rows goes by its worker's verdict.
+bool ran_compiled(const Findings& findings, const CompileCost& cost) {
+  const auto tail = std::ranges::find_if(findings.tails, [&](const Tail& one) {
+    return one.stratum == cost.stratum && one.arm == cost.arm;
+  });
+  if (tail == findings.tails.end()) {
+    return cost.compiler_real == CompilerReal::kYes ||
+           cost.compiler_real == CompilerReal::kNotApplicable;
+  }
+  return tail->execution == Execution::kCompiled || tail->execution == Execution::kEager;
+}
+
 // The title of a figure whose costs are known for one arm at least.
 std::string cost_finding(const Findings& findings) {
   const CompileCost* longest = nullptr;
@@ -62,9 +75,7 @@ std::string cost_finding(const Findings& findings) {
       return std::pair(!one.first_loaded, *one.prepare_s);
     };
     if (cost.prepare_s && (longest == nullptr || rank(cost) > rank(*longest))) longest = &cost;
-    const bool real = cost.compiler_real == CompilerReal::kYes ||
-                      cost.compiler_real == CompilerReal::kNotApplicable;
-    if (!real) add_once(not_real, cost.arm);
+    if (!ran_compiled(findings, cost)) add_once(not_real, cost.arm);
   }
   const std::string where =
       fmt::format("{} on {}", longest->arm, stratum_label(findings, longest->stratum));

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/figures/parts.h"
 #include "report/plot/xy_plot.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

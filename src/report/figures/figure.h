@@ -8,7 +8,7 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/findings/plotted.h"
-#include "base/table.h"
+#include "base/tables/table.h"
 #include "report/plot/canvas.h"
 #include "report/plot/sheet.h"
 

@@ -1,6 +1,6 @@
 // The figures of a report, in their order.
 #include "report/figures/parts.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

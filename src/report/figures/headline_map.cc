@@ -4,15 +4,15 @@
 #include <map>
 
 #include "base/add_once.h"
-#include "base/fit_text.h"
-#include "base/text.h"
+#include "base/text/fit_text.h"
+#include "base/text/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
 #include "report/fitting.h"
+#include "report/judgements/portability_report.h"
+#include "report/judgements/portability_tables.h"
 #include "report/plot/heat_plot.h"
 #include "report/plot/sheet.h"
-#include "report/portability_report.h"
-#include "report/portability_tables.h"
 
 namespace assay {
 namespace {

@@ -1,11 +1,11 @@
 // Along decode length and model size: where an arm stops, or starts, to pay.
 #include <map>
 
-#include "base/counts.h"
-#include "base/listed.h"
+#include "base/text/counts.h"
+#include "base/text/listed.h"
 #include "report/figures/parts.h"
 #include "report/plot/xy_plot.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

@@ -1,10 +1,10 @@
 // Rows that were lost, as shares with intervals.
 #include <algorithm>
 
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "report/figures/parts.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

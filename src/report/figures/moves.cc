@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
 #include "report/fitting.h"
-#include "report/portability_tables.h"
-#include "report/sections.h"
+#include "report/judgements/portability_tables.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

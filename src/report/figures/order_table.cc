@@ -3,9 +3,9 @@
 #include <limits>
 #include <map>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/figures/parts.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

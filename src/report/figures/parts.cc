@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/answers.h"
 #include "report/fitting.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

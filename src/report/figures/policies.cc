@@ -4,12 +4,12 @@
 #include <tuple>
 
 #include "base/add_once.h"
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "report/answers.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
-#include "report/route_tables.h"
+#include "report/judgements/route_tables.h"
 
 namespace assay {
 namespace {

@@ -1,12 +1,12 @@
 // Ratios to the baseline with their intervals, stratum by stratum.
 #include <algorithm>
 
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "report/answers.h"
 #include "report/figures/parts.h"
 #include "report/fitting.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

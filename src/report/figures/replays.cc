@@ -1,11 +1,11 @@
 // Strategies that served one trace, beside each other.
 #include <algorithm>
 
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
-#include "report/replay_tables.h"
+#include "report/judgements/replay_tables.h"
 #include "routing/simulate.h"
 
 namespace assay {

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "base/add_once.h"
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
-#include "report/portability_tables.h"
+#include "report/judgements/portability_tables.h"
 
 namespace assay {
 namespace {

@@ -1,9 +1,9 @@
 // The slow end of each arm's latencies, and how much of it recompiles make.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/figures/parts.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

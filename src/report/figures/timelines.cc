@@ -1,10 +1,10 @@
 // Traced repetitions beside one another: when kernels, copies and calls ran.
 #include <algorithm>
 
-#include "base/listed.h"
-#include "base/text.h"
+#include "base/text/listed.h"
+#include "base/text/text.h"
 #include "report/figures/parts.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

@@ -1,8 +1,8 @@
 // A comparison as a page.
-#include "report/compare_report.h"
-#include "report/compare_verdict.h"
 #include "report/figures/judgement_figures.h"
 #include "report/html/judgement_page.h"
+#include "report/judgements/compare_report.h"
+#include "report/judgements/compare_verdict.h"
 
 namespace assay {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/shown_text.h"
+#include "base/text/shown_text.h"
 #include "report/html/page_style.h"
 #include "report/plot/theme.h"
 

@@ -1,12 +1,12 @@
 // Pieces of HTML that pages are made of. Text from a bundle goes through html_text()
-// (base/shown_text.h) in these functions and in plot's Canvas, and nowhere else.
+// (base/text/shown_text.h) in these functions and in plot's Canvas, and nowhere else.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/table.h"
+#include "base/tables/table.h"
 #include "report/figures/figure.h"
 
 namespace assay {

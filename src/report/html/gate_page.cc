@@ -1,8 +1,8 @@
 // The five gates as a page.
-#include "base/text.h"
-#include "report/gate_parts.h"
-#include "report/gate_report.h"
+#include "base/text/text.h"
 #include "report/html/judgement_page.h"
+#include "report/judgements/gate_parts.h"
+#include "report/judgements/gate_report.h"
 
 namespace assay {
 

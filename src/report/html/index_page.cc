@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/shown_text.h"
+#include "base/text/shown_text.h"
 #include "report/headline.h"
 #include "report/html/elements.h"
 #include "report/html/page.h"

@@ -6,11 +6,11 @@
 
 #include <regex>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "portability/regimes_fixture.h"
 #include "report/figures/judgement_figures.h"
 #include "report/html/page.h"
-#include "report/portability_report.h"
+#include "report/judgements/portability_report.h"
 #include "report/small_bundle.h"
 #include "routing/routed_bundle.h"
 #include "routing/simulate.h"

@@ -1,11 +1,11 @@
 #include "report/html/page.h"
 
-#include "base/text.h"
-#include "report/gate_report.h"
+#include "base/text/text.h"
 #include "report/html/elements.h"
 #include "report/html/page_parts.h"
-#include "report/route_report.h"
-#include "report/sections.h"
+#include "report/judgements/gate_report.h"
+#include "report/judgements/route_report.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

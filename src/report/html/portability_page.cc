@@ -1,8 +1,8 @@
 // A judgement across bundles as a page.
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/html/judgement_page.h"
-#include "report/portability_tables.h"
+#include "report/judgements/portability_tables.h"
 
 namespace assay {
 namespace {

@@ -1,8 +1,8 @@
 // A routing policy as a page.
 #include "report/figures/judgement_figures.h"
 #include "report/html/judgement_page.h"
-#include "report/replay_tables.h"
-#include "report/route_tables.h"
+#include "report/judgements/replay_tables.h"
+#include "report/judgements/route_tables.h"
 #include "routing/simulate.h"
 
 namespace assay {

@@ -4,13 +4,13 @@
 #include <set>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/answers.h"
 #include "report/figures/parts.h"
 #include "report/html/elements.h"
 #include "report/html/page.h"
 #include "report/html/page_parts.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

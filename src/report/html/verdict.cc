@@ -1,8 +1,8 @@
 // The one-screen verdict as HTML.
 #include <algorithm>
 
-#include "base/counts.h"
-#include "base/hash.h"
+#include "base/files/hash.h"
+#include "base/text/counts.h"
 #include "report/html/elements.h"
 #include "report/html/page_parts.h"
 #include "report/screen/parts.h"
@@ -23,13 +23,13 @@ std::string choices_html(const Findings& findings) {
     all = fmt::format(
         "<details><summary>Each of the {} answers by prompt length</summary>{}</details>\n",
         rows.size(),
-        table_html(choice_table(findings, rows, same, kNoLimit), "answers by prompt length"));
+        table_html(answer_table(findings, rows, same, kNoLimit), "answers by prompt length"));
     same = SameAnswer::kLeaderOfPhase;
     rows = answers(findings, same);
   }
   if (rows.empty()) return element("p", "The bundle has no rows from which to choose an arm.");
-  return choice_html(choice_table(findings, rows, same, kNoLimit)) +
-         element("p", choice_legend(findings), "class=mute") + all;
+  return choice_html(answer_table(findings, rows, same, kNoLimit)) +
+         element("p", answer_legend(findings), "class=mute") + all;
 }
 
 std::vector<std::string> limited(std::vector<std::string> lines) {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/shown_text.h"
+#include "base/text/shown_text.h"
 #include "report/plot/theme.h"
 
 namespace assay::plot {

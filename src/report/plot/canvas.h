@@ -42,8 +42,8 @@ enum class Around { kNothing, kRing, kDiamond, kTriangle, kCross };
 // The text's point that lies at its place.
 enum class Anchor { kStart, kMiddle, kEnd };
 
-// Text goes through html_text() (base/shown_text.h) here and nowhere else. A `tip` is shown where a
-// pointer rests; empty: none.
+// Text goes through html_text() (base/text/shown_text.h) here and nowhere else. A `tip` is shown
+// where a pointer rests; empty: none.
 class Canvas {
  public:
   // Empty classes: the text has those of its group. Its place is rounded to whole pixels.

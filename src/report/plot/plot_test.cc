@@ -7,8 +7,8 @@
 #include <limits>
 #include <regex>
 
-#include "base/files.h"
-#include "base/folder.h"
+#include "base/files/files.h"
+#include "base/files/folder.h"
 #include "report/plot/rows_plot.h"
 #include "report/plot/sheet.h"
 #include "report/plot/theme.h"

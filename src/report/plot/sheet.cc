@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/shown_text.h"
-#include "base/text.h"
+#include "base/text/shown_text.h"
+#include "base/text/text.h"
 #include "report/plot/theme.h"
 
 namespace assay::plot {

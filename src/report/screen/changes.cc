@@ -3,9 +3,9 @@
 #include <map>
 #include <tuple>
 
-#include "base/counts.h"
+#include "base/text/counts.h"
 #include "report/screen/parts.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
 
 namespace assay {
 namespace {

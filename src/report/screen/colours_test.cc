@@ -5,7 +5,7 @@
 
 #include <regex>
 
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace assay {
 namespace {

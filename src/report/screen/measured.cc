@@ -1,15 +1,15 @@
 // The screen's first lines: the measured study, and the warnings about it.
 #include "base/add_once.h"
-#include "base/listed.h"
+#include "base/text/listed.h"
 #include "report/screen/parts.h"
 
 #include <algorithm>
 #include <set>
 
-#include "base/counts.h"
-#include "base/shown_text.h"
-#include "report/finding_groups.h"
+#include "base/text/counts.h"
+#include "base/text/shown_text.h"
 #include "report/fitting.h"
+#include "report/sections/finding_groups.h"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/table.h"
+#include "base/tables/table.h"
 #include "report/answers.h"
 
 namespace assay {
@@ -24,20 +24,20 @@ std::vector<std::string> warning_kinds(const Findings& findings);
 
 // One row an answer, at most `width` columns: the widest names are shortened until it fits. `same`
 // made the answers.
-Table choice_table(const Findings& findings, const std::vector<Answer>& answers, SameAnswer same,
+Table answer_table(const Findings& findings, const std::vector<Answer>& answers, SameAnswer same,
                    size_t width);
 
 // The same where the widest names go on in further lines; those that would take more than
 // `most_lines` are shortened.
-struct ChoiceTable {
+struct AnswerTable {
   Table table;
   std::vector<size_t> lines;  // how many rows of the table each answer takes
 };
-ChoiceTable wrapped_choices(const Findings& findings, const std::vector<Answer>& answers,
+AnswerTable wrapped_answers(const Findings& findings, const std::vector<Answer>& answers,
                             SameAnswer same, size_t width, size_t most_lines);
 
 // Explains the columns of that table.
-std::string choice_legend(const Findings& findings);
+std::string answer_legend(const Findings& findings);
 
 // Circumstances that would change the choice: figures that choose another arm, arms that were left
 // out and why, differences that the rows can't show, and another length or model that turns the

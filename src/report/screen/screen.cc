@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/shown_text.h"
-#include "base/text.h"
+#include "base/text/shown_text.h"
+#include "base/text/text.h"
 #include "report/fitting.h"
 #include "report/screen/parts.h"
 
@@ -19,7 +19,7 @@ constexpr size_t kMostLegendLines = 4;
 constexpr size_t kMostNameLines = 3;
 // Lines that each part may take before the others have theirs.
 constexpr size_t kWarningLines = 6;
-constexpr size_t kChoiceLines = 9;
+constexpr size_t kAnswerLines = 9;
 constexpr size_t kChangeLines = 5;
 
 using Lines = std::vector<std::string>;
@@ -74,16 +74,16 @@ void add_items(const Items& items, size_t room, std::string_view one, std::strin
 }
 
 // A table's heading and rule, and its choices, each in its lines.
-struct ChoiceLines {
+struct AnswerLines {
   Lines head;
   Items rows;
 };
 
-ChoiceLines choice_lines(const Findings& findings, const std::vector<Answer>& answers,
+AnswerLines answer_lines(const Findings& findings, const std::vector<Answer>& answers,
                          SameAnswer same, size_t most_lines) {
-  const ChoiceTable made = wrapped_choices(findings, answers, same, kScreenColumns, most_lines);
+  const AnswerTable made = wrapped_answers(findings, answers, same, kScreenColumns, most_lines);
   const Lines lines = split(made.table.render(OutputFormat::kTable), '\n');
-  ChoiceLines choices{{lines[0], lines[1]}, {}};
+  AnswerLines choices{{lines[0], lines[1]}, {}};
   size_t at = 2;
   for (const size_t count : made.lines) {
     const auto first = lines.begin() + static_cast<std::ptrdiff_t>(at);
@@ -102,7 +102,7 @@ struct Room {
 // Each part gets the lines that it asks for up to its share, then the rest goes to the parts in the
 // order of their weight.
 Room share(size_t lines, const Room& wanted) {
-  Room room{std::min(wanted.warnings, kWarningLines), std::min(wanted.choices, kChoiceLines),
+  Room room{std::min(wanted.warnings, kWarningLines), std::min(wanted.choices, kAnswerLines),
             std::min(wanted.changes, kChangeLines)};
   size_t left = lines - std::min(lines, room.warnings + room.choices + room.changes);
   const auto grow = [&](size_t& to, size_t most) {
@@ -162,7 +162,7 @@ struct Frame {
 Frame frame_of(const Findings& findings, Lines closing) {
   Frame frame{
       {measured_line(findings, kScreenColumns)},
-      wrapped_lines(shown_line(choice_legend(findings)), kScreenColumns, 0, kMostLegendLines),
+      wrapped_lines(shown_line(answer_legend(findings)), kScreenColumns, 0, kMostLegendLines),
       std::move(closing)};
   const std::string requirements = requirement_line(findings);
   if (requirements.empty()) return frame;
@@ -174,7 +174,7 @@ Frame frame_of(const Findings& findings, Lines closing) {
 
 // The three parts, as long as they would like to be.
 struct Content {
-  ChoiceLines choices;
+  AnswerLines choices;
   Items warnings;
   Items changes;
   Room wanted() const {
@@ -184,10 +184,10 @@ struct Content {
 };
 
 // Lines that share() gives to the choices.
-size_t choice_room(size_t room, const Items& warnings, const Items& changes) {
+size_t answer_room(size_t room, const Items& warnings, const Items& changes) {
   const size_t others =
       std::min(line_count(warnings), kWarningLines) + std::min(line_count(changes), kChangeLines);
-  return std::max(kChoiceLines, room - std::min(room, others));
+  return std::max(kAnswerLines, room - std::min(room, others));
 }
 
 // Rows of whole phases where those of prompt lengths don't fit; then whole names, where their lines
@@ -198,14 +198,14 @@ Content content_for(const Findings& findings, const Lines& warnings, const Lines
   SameAnswer same = SameAnswer::kArms;
   std::vector<Answer> rows = answers(findings, same);
   Content content{{}, wrapped_items(warnings, 1), wrapped_items(changes, 1)};
-  if (rows.size() > kChoiceLines && rows.size() + content.lines() > room) {
+  if (rows.size() > kAnswerLines && rows.size() + content.lines() > room) {
     same = SameAnswer::kArmOfPhase;
     rows = answers(findings, same);
   }
   for (size_t most = kMostNameLines; most > 0; --most) {
-    content.choices = choice_lines(findings, rows, same, most);
+    content.choices = answer_lines(findings, rows, same, most);
     const size_t lines = line_count(content.choices.rows);
-    if (lines <= choice_room(room, content.warnings, content.changes)) break;
+    if (lines <= answer_room(room, content.warnings, content.changes)) break;
   }
   for (size_t most = kMostLinesAThing; most > 1; --most) {
     Content longer{content.choices, wrapped_items(warnings, most), wrapped_items(changes, most)};

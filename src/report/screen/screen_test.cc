@@ -9,10 +9,10 @@
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/text.h"
-#include "report/finding_groups.h"
+#include "base/text/text.h"
 #include "report/fitting.h"
 #include "report/screen/parts.h"
+#include "report/sections/finding_groups.h"
 #include "report/small_bundle.h"
 
 namespace assay {
@@ -237,7 +237,7 @@ TEST(Screen, WideNamesAreShortenedByColumnsAndStayApart) {
   const Load load{.arms = 3, .name_length = 60, .filler = "\u6e2c"};
   const Findings findings = made(load, 11);
   const Table table =
-      choice_table(findings, answers(findings, SameAnswer::kArms), SameAnswer::kArms, 80);
+      answer_table(findings, answers(findings, SameAnswer::kArms), SameAnswer::kArms, 80);
   for (const std::string& line : split(table.render(OutputFormat::kTable), '\n')) {
     EXPECT_LE(display_width(line), 80u) << line;
   }
@@ -257,7 +257,7 @@ TEST(Screen, ShortNamesStayApart) {
     decision.tied.clear();
     decision.runner_up.reset();
   }
-  const Table table = choice_table(findings, answers(findings, SameAnswer::kLeaderOfPhase),
+  const Table table = answer_table(findings, answers(findings, SameAnswer::kLeaderOfPhase),
                                    SameAnswer::kLeaderOfPhase, 100);
   std::map<std::string, int> shown;
   for (const auto& row : table.rows) {

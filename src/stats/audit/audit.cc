@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "stats/audit/admission.h"
 #include "stats/audit/relations.h"
 

@@ -11,7 +11,7 @@
 #include "stats/audit/columns.h"
 #include "stats/audit/conventions.h"
 #include "stats/audit/printed.h"
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay::stats {
 

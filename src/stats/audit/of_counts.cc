@@ -1,7 +1,7 @@
 // Counts of totals: their shares, intervals by each method, and tests of two.
 #include "stats/audit/relations.h"
-#include "stats/distributions.h"
-#include "stats/proportions.h"
+#include "stats/distributions/distributions.h"
+#include "stats/hypotheses/proportions.h"
 
 namespace assay::stats {
 namespace {

@@ -1,7 +1,7 @@
 // Standardised differences: d by its conventions, Hedges' g, the pooled deviation.
 #include "stats/audit/groups.h"
-#include "stats/distributions.h"
-#include "stats/effect.h"
+#include "stats/distributions/distributions.h"
+#include "stats/hypotheses/effect.h"
 
 namespace assay::stats {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "stats/audit/relations.h"
-#include "stats/multiple.h"
+#include "stats/hypotheses/multiple.h"
 
 namespace assay::stats {
 namespace {

@@ -1,8 +1,8 @@
 // Power and the smallest difference that it is for.
 #include "stats/audit/groups.h"
-#include "stats/distributions.h"
-#include "stats/power.h"
-#include "stats/root.h"
+#include "stats/distributions/distributions.h"
+#include "stats/distributions/root.h"
+#include "stats/power/power.h"
 
 namespace assay::stats {
 namespace {

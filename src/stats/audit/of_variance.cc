@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "stats/audit/groups.h"
-#include "stats/distributions.h"
+#include "stats/distributions/distributions.h"
 
 namespace assay::stats {
 namespace {

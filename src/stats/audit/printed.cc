@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay::stats {
 namespace {

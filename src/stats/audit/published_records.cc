@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/csv.h"
-#include "base/text.h"
+#include "base/tables/csv.h"
+#include "base/text/text.h"
 #include "stats/audit/printed.h"
 
 namespace assay::stats {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/add_once.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "stats/audit/published_records.h"
 
 namespace assay::stats {

@@ -1,7 +1,7 @@
 // Ranges of tail areas and quantiles.
 #include "stats/audit/ranges.h"
 
-#include "stats/distributions.h"
+#include "stats/distributions/distributions.h"
 
 namespace assay::stats {
 namespace {

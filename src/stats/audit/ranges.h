@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 
-#include "stats/intervals.h"
+#include "stats/samples/intervals.h"
 
 namespace assay::stats {
 

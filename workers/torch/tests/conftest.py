@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, Callable
 
@@ -15,13 +16,15 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[2] / "tests" / "parity")]
 
 BUILD = Path(os.environ["ASSAY_BUILD"]).absolute() if "ASSAY_BUILD" in os.environ else None
-# Kernels of the tests' models stay in the build folder: what they test is the worker, not the C++ compiler.
-if BUILD:
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(BUILD / "torch-worker-tests" / "inductor")
-    os.environ["TRITON_CACHE_DIR"] = str(BUILD / "torch-worker-tests" / "triton")
+# The tests of one run share kernels; a fresh clone has none, so no run begins with another's.
+SHARED = tempfile.TemporaryDirectory(prefix="assay-torch-tests-")
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{SHARED.name}/inductor"
+os.environ["TRITON_CACHE_DIR"] = f"{SHARED.name}/triton"
 os.environ["HF_HUB_OFFLINE"] = "1"
 FAMILIES = ("gpt2", "llama", "qwen2")
 SOAK = "ASSAY_SOAK" in os.environ
+TOY = "toy"  # the model of toy.py, which takes a family's place where nothing is computed that a test looks at
+CHEAP = "llama" if SOAK else TOY
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,11 +53,12 @@ def checkpoints_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], 
 
 
 @pytest.fixture
-def arm(checkpoints_of: Callable[[str], Path]) -> Callable[..., Any]:
-    """Makes an Engine of a family: arm("llama", mode="default", cache="static", torch_backend="aot_eager")."""
+def arm(checkpoints_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Makes an Engine of a family, or of the toy: arm("llama", mode="default", cache="static", torch_backend="aot_eager")."""
     import torch
 
-    from assay_torch import compat
+    import toy
+    from assay_torch import compat, models
     from assay_torch.cachedirs import CacheFolders
     from assay_torch.engine import Engine
     from assay_torch.options import parse_options
@@ -63,16 +67,19 @@ def arm(checkpoints_of: Callable[[str], Path]) -> Callable[..., Any]:
     default_limit = getattr(torch._dynamo.config, limit)
 
     from transformers import GPT2LMHeadModel
+    open_model = models.open_model
+    monkeypatch.setattr(models, "open_model",
+                        lambda load, *given: toy.make() if load.model == TOY else open_model(load, *given))
 
     def make(family: str, mode: str = "eager", cache: str = "dynamic", dynamic: str = "", dtype: str = "fp32",
-             **options: Any) -> Engine:
+             folders: CacheFolders | None = None, **options: Any) -> Engine:
         if family == "gpt2" and not compat.takes_caches(GPT2LMHeadModel, cache):
             pytest.skip(f"the GPT-2 of transformers {compat.transformers_version()} takes no cache objects")
         torch._dynamo.reset()
         setattr(torch._dynamo.config, limit, default_limit)
-        load = Load(str(checkpoints_of(family)), dtype, mode, cache, dynamic, 1, False,
+        load = Load(TOY if family == TOY else str(checkpoints_of(family)), dtype, mode, cache, dynamic, 1, False,
                     {"keep_cache": True, "explain": False, "device": "cpu", **options})
-        return Engine(load, parse_options(load), CacheFolders(keep=True))
+        return Engine(load, parse_options(load), folders or CacheFolders(keep=True))
     yield make
     setattr(torch._dynamo.config, limit, default_limit)
 

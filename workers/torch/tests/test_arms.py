@@ -10,7 +10,7 @@ from assay_torch.engine import RIVALS
 from assay_torch.errors import NonFinite
 from assay_torch.requests import Prepare, Prompt, Shape
 
-from conftest import FAMILIES, SOAK, native_tokens
+from conftest import CHEAP, FAMILIES, SOAK, TOY, native_tokens
 
 STEPS = 4
 LENGTHS = (5, 9, 3)
@@ -56,7 +56,7 @@ def check_against_native(engine, folder):
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 def test_parity_of_the_prepared_shape_compiles_nothing(arm, cache):
-    engine = arm("llama", cache=cache, **(AOT | {"recompile_limit": 16}))
+    engine = arm(CHEAP, cache=cache, **(AOT | {"recompile_limit": 16}))
     case = padded(make_prompts()[:1])
     run(engine, [case])
     before = engine.evidence("kv_decode")["counters"]
@@ -84,10 +84,10 @@ def test_eager_says_what_the_native_engine_says(arm, checkpoints_of, family, cac
     assert engine.evidence("kv_decode")["compiler_real"] == "not_applicable"
 
 
-CAPTURED = [("gpt2", "dynamic", "aot_eager"), ("llama", "static", "aot_eager"), ("qwen2", "dynamic", "aot_eager"),
-            ("gpt2", "static", "eager")]
-CAPTURED_TOO = [("gpt2", "static", "aot_eager"), ("llama", "dynamic", "aot_eager"), ("qwen2", "static", "aot_eager"),
-                ("llama", "dynamic", "eager")]
+CAPTURED = [("llama", "static", "aot_eager"), ("gpt2", "dynamic", "eager")]
+CAPTURED_TOO = [(family, cache, "aot_eager") for family, cache in
+                (("gpt2", "dynamic"), ("gpt2", "static"), ("llama", "dynamic"), ("qwen2", "dynamic"), ("qwen2", "static"))]
+CAPTURED_TOO += [("gpt2", "static", "eager"), ("llama", "dynamic", "eager")]
 
 
 @pytest.mark.parametrize("family,cache,backend", CAPTURED + CAPTURED_TOO if SOAK else CAPTURED)
@@ -107,8 +107,8 @@ def test_a_backend_that_captures_and_generates_nothing(arm, checkpoints_of, fami
     assert engine.parity(shape, padded(prompts))["tokens"] == native_tokens(checkpoints_of(family), prompts, STEPS)
 
 
-def check_compiled(arm, folder, family, cache, settings, batch=1):
-    """Against eager's output and the native engine's tokens; a batch of several prompts is padded."""
+def check_compiled(arm, checkpoints_of, family, cache, settings, batch=1):
+    """Against eager's output and, of a family, the native engine's tokens; a batch of several prompts is padded."""
     engine = arm(family, cache=cache, **settings)
     eager = arm(family, cache=cache)
     prompt = padded(make_prompts()[:batch])
@@ -118,7 +118,9 @@ def check_compiled(arm, folder, family, cache, settings, batch=1):
     evidence = engine.evidence("e2e_kv")
     # The shape that was prepared, so that nothing more is compiled.
     shape = Shape("kv_decode", batch, STEPS, prompt.padded_len + STEPS)
-    assert engine.parity(shape, prompt)["tokens"] == native_tokens(folder, make_prompts()[:batch], STEPS)
+    tokens = engine.parity(shape, prompt)["tokens"]
+    if family != TOY:
+        assert tokens == native_tokens(checkpoints_of(family), make_prompts()[:batch], STEPS)
     assert evidence["counters"]["unique_graphs"] >= 2
     assert evidence["kernels"]["in_graphs"] > 0
     return samples, evidence
@@ -128,16 +130,15 @@ def check_compiled(arm, folder, family, cache, settings, batch=1):
 # C++ where the processor has AVX-512.
 SETTINGS = [(INDUCTOR, 1), (INDUCTOR, 3), (DYNAMIC, 1), (AUTO, 1), (TUNED, 3), (MODULE, 3), (FULLGRAPH, 3)]
 CACHES = ("dynamic", "static")
-# Every setting once, over a cache with which no step compiles a graph of its own, and as few kernels as may be: most of the
-# time goes into compiling their C++, once for all settings of one shape.
-FEW_CELLS = [("gpt2", "static", INDUCTOR, 3), ("gpt2", "static", TUNED, 3), ("gpt2", "static", {**MODULE, **FULLGRAPH}, 3),
-             ("llama", "dynamic", DYNAMIC, 1), ("llama", "dynamic", AUTO, 1)]
+# The toy, since most of the time goes into compiling C++, and one batch, so that static caches share kernels. tests/e2e/
+# torch_test.py holds generated code of a GPT-2 against the native engine; the soak has every family, cache and setting.
+FEW_CELLS = [(TOY, "static", {**MODULE, **FULLGRAPH}, 3), (TOY, "dynamic", DYNAMIC, 1)]
 ALL_CELLS = [(family, cache, *setting) for family in FAMILIES for cache in CACHES for setting in SETTINGS]
 
 
 @pytest.mark.parametrize("family,cache,settings,batch", ALL_CELLS if SOAK else FEW_CELLS)
 def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
-    samples, evidence = check_compiled(arm, checkpoints_of(family), family, cache, settings, batch)
+    samples, evidence = check_compiled(arm, checkpoints_of, family, cache, settings, batch)
     assert evidence["compiler_real"] == "yes", evidence["reasons"]
     assert evidence["counters"]["graph_breaks"] == 0
     for sample in samples:
@@ -147,9 +148,9 @@ def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
 
 
 @pytest.mark.parametrize("family,cache", [(family, cache) for family in FAMILIES for cache in CACHES] if SOAK else
-                         [("qwen2", "static")])
+                         [(TOY, "static")])
 def test_reduce_overhead_on_a_processor_is_default(arm, checkpoints_of, family, cache):
-    _, evidence = check_compiled(arm, checkpoints_of(family), family, cache, {**INDUCTOR, "mode": "reduce-overhead"})
+    _, evidence = check_compiled(arm, checkpoints_of, family, cache, {**INDUCTOR, "mode": "reduce-overhead"}, 3)
     assert evidence["compiler_real"] == "fallback" and "no CUDA graph: the device is cpu" in evidence["reasons"]
     assert evidence["actual"]["mode"] == "reduce-overhead without CUDA graphs"
     assert evidence["fallback"] == "default"
@@ -168,7 +169,7 @@ def test_a_mode_without_the_cuda_graphs_it_promises_is_the_mode_below(arm, monke
                                                                       fallback, error):
     import torch
     from assay_torch.evidence import _verdict
-    engine = arm("gpt2", mode="default", cache="static", dynamic="false", torch_backend="aot_eager")
+    engine = arm(CHEAP, mode="default", cache="static", dynamic="false", torch_backend="aot_eager")
     run(engine, [padded(make_prompts()[:1])], "prefill")
     unit = engine.unit_of("prefill")
     monkeypatch.setattr("assay_torch.evidence._kernels_known", lambda *_: ("yes", "kernels"))
@@ -190,7 +191,7 @@ def test_a_mode_without_the_cuda_graphs_it_promises_is_the_mode_below(arm, monke
                                                   ("decode", "kv_decode", "label_only")])
 def test_split_compilation(arm, phases, phase, verdict):
     """Only the part that was asked for is compiled; the other is no fallback."""
-    engine = arm("llama", cache="static", compile_phases=phases, **AOT)
+    engine = arm(CHEAP, cache="static", compile_phases=phases, **AOT)
     samples = run(engine, [padded(make_prompts()[:1])] * 2, phase)
     assert all(sample["counters"]["fallbacks"] == 0 for sample in samples)
     assert (samples[0]["counters"]["graph_runs"] > 0) == (verdict != "not_applicable")
@@ -323,8 +324,8 @@ def test_logit_statistics_are_those_of_the_first_token(arm):
 def test_the_first_token_is_told_of_an_arm_that_cannot_decode(arm):
     prompts = padded(make_prompts())
     shape = Shape("kv_decode", 3, 1, prompts.padded_len + 1)
-    expected = arm("llama").parity(shape, prompts)["tokens"]
-    engine = arm("llama", **AOT)
+    expected = arm(CHEAP).parity(shape, prompts)["tokens"]
+    engine = arm(CHEAP, **AOT)
 
     def cannot(**inputs):
         raise RuntimeError("no step")
@@ -357,8 +358,8 @@ def test_half_precision_and_eager_attention(arm, dtype):
 
 
 def test_kernels_out_of_the_cache_are_loaded_not_compiled(arm, checkpoints_of):
-    check_compiled(arm, checkpoints_of("gpt2"), "gpt2", "static", INDUCTOR)
-    _, evidence = check_compiled(arm, checkpoints_of("gpt2"), "gpt2", "static", INDUCTOR)
+    check_compiled(arm, checkpoints_of, CHEAP, "static", INDUCTOR, 3)
+    _, evidence = check_compiled(arm, checkpoints_of, CHEAP, "static", INDUCTOR, 3)
     assert evidence["kernels"]["files_written"] == 0 < evidence["kernels"]["in_graphs"]
     assert "wrote 0 files of machine code, so a cache had them all" in evidence["reasons"][1]
     assert evidence["counters"]["fx_cache_hits"] > 0
@@ -390,12 +391,12 @@ def test_random_weights_are_of_the_seed(arm):
 
 @pytest.mark.parametrize("settings", [{}, AOT])
 def test_tokens_of_a_model_that_is_not_finite_are_no_evidence(arm, settings):
-    engine = arm("llama", cache="static", **settings)  # a growing one compiles every step
+    engine = arm(CHEAP, cache="static", **settings)  # a growing one compiles every step
     case = padded(make_prompts()[:1])
     assert all("non_finite" not in sample for sample in run(engine, [case]))
     for weight in engine.model.module.parameters():
         weight.data.fill_(float("nan"))
-    for phase in ("prefill", "kv_decode", "e2e_kv"):
+    for phase in ("prefill", "kv_decode", "e2e_kv") if SOAK or not settings else ("kv_decode",):
         assert [sample["non_finite"] for sample in run(engine, [case], phase)] == [True]
     for steps in (1, STEPS):
         with pytest.raises(NonFinite, match="expected finite values"):

@@ -9,6 +9,7 @@ import torch
 import transformers
 from assay_torch import compat
 from assay_torch.errors import Unsupported
+from conftest import CHEAP
 from test_arms import INDUCTOR, STEPS, make_prompts, padded, run
 
 PROMPT = padded(make_prompts()[:1])
@@ -93,7 +94,7 @@ def test_models_that_are_told_where_keys_go_are_told_each_position_once(arm, mas
 
 def test_kernels_that_a_torch_does_not_tell_of_are_absent(arm, monkeypatch):
     monkeypatch.setattr(compat, "after_compiling", lambda: None)
-    engine = arm("llama", cache="static", **INDUCTOR)
+    engine = arm(CHEAP, cache="static", **INDUCTOR)
     run(engine, [PROMPT], "prefill")
     evidence = engine.evidence("prefill")
     kernels = evidence["kernels"]

@@ -2,6 +2,7 @@
 
 import pytest
 from assay_torch.requests import Prepare, Prompt, Shape
+from conftest import CHEAP
 from test_arms import AOT, STEPS, make_prompts, padded, run
 
 
@@ -9,7 +10,7 @@ def test_every_call_is_marked_as_a_step_where_that_is_asked_for(arm, monkeypatch
     import torch
     marks = []
     monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: marks.append(1))
-    engine = arm("llama", cache="static", mark_step_begin=True, **AOT)
+    engine = arm(CHEAP, cache="static", mark_step_begin=True, **AOT)
     prompt = padded(make_prompts()[:1])
     sample = run(engine, [prompt], "e2e_kv")[0]
     before = len(marks)
@@ -20,7 +21,7 @@ def test_every_call_is_marked_as_a_step_where_that_is_asked_for(arm, monkeypatch
 
 @pytest.mark.parametrize("mask,graphs", [("auto", 1), ("always", 0)])
 def test_masks_from_the_start_spare_the_graph_that_padding_costs(arm, mask, graphs):
-    engine = arm("llama", cache="static", attention_mask=mask, **AOT)
+    engine = arm(CHEAP, cache="static", attention_mask=mask, **AOT)
     ids = make_prompts()[0]
     samples = run(engine, [Prompt([ids], [0]), Prompt([[0, *ids[1:]]], [1])], "prefill")
     assert [sample["counters"]["recompiles"] for sample in samples] == [0, graphs]

@@ -5,7 +5,7 @@ import torch
 from assay_torch import compat
 from assay_torch.requests import Shape
 
-from conftest import SOAK
+from conftest import CHEAP, SOAK
 from test_arms import AOT, make_prompts, padded, run
 
 
@@ -19,7 +19,7 @@ def prefill_samples(engine, lengths, width=0):
 
 
 def test_each_new_length_recompiles_and_its_sample_says_so(arm):
-    engine = arm("llama", **AOT)
+    engine = arm(CHEAP, **AOT)
     samples = prefill_samples(engine, [4, 7, 7, 9, 4])
     assert [sample["counters"]["recompiles"] for sample in samples] == [0, 1, 0, 1, 0]
     assert [sample["counters"]["unique_graphs"] for sample in samples] == [0, 1, 0, 1, 0]
@@ -35,14 +35,14 @@ def test_each_new_length_recompiles_and_its_sample_says_so(arm):
 
 
 def test_padding_ends_the_churn(arm):
-    engine = arm("llama", **AOT)
+    engine = arm(CHEAP, **AOT)
     samples = prefill_samples(engine, [4, 7, 7, 9, 4, 16], width=16)
     assert all(sample["counters"]["recompiles"] == 0 for sample in samples)
     assert engine.evidence("prefill")["counters"]["unique_graphs"] == 1
 
 
 def test_padding_that_was_not_announced_costs_one_graph(arm):
-    engine = arm("llama", **AOT)
+    engine = arm(CHEAP, **AOT)
     prompts = [padded([one], 16) for one in make_prompts([16, 7, 16, 9])]
     samples = run(engine, prompts, "prefill", first_len=16)
     # From the first padded prompt on a mask is always given: one recompile, whatever comes.
@@ -50,17 +50,17 @@ def test_padding_that_was_not_announced_costs_one_graph(arm):
 
 
 def test_symbolic_shapes_end_the_churn(arm):
-    engine = arm("llama", **{**AOT, "dynamic": "true"})
+    engine = arm(CHEAP, **{**AOT, "dynamic": "true"})
     samples = prefill_samples(engine, [4, 7, 9, 12])
     assert sum(sample["counters"]["recompiles"] for sample in samples) == 0
     # Unset: the first miss makes the length symbolic.
-    engine = arm("llama", **{**AOT, "dynamic": "auto"})
+    engine = arm(CHEAP, **{**AOT, "dynamic": "auto"})
     samples = prefill_samples(engine, [4, 7, 9, 12])
     assert [sample["counters"]["recompiles"] for sample in samples] == [0, 1, 0, 0]
 
 
 def test_recompile_limit(arm):
-    engine = arm("llama", recompile_limit=2, **AOT)
+    engine = arm(CHEAP, recompile_limit=2, **AOT)
     samples = prefill_samples(engine, [4, 5, 6, 7, 4])
     counters = [sample["counters"] for sample in samples]
     assert [one["unique_graphs"] for one in counters] == [0, 1, 0, 0, 0]
@@ -77,7 +77,7 @@ def test_recompile_limit(arm):
 
 def test_decode_rows_do_not_carry_the_prefills_recompiles(arm):
     """kv_decode's prefill is untimed: a new prompt length recompiles in it, and the row shows none of that."""
-    engine = arm("llama", cache="static", **AOT)
+    engine = arm(CHEAP, cache="static", **AOT)
     prompts = [padded([one]) for one in make_prompts([5, 8, 11])]
     samples = run(engine, prompts)
     assert all(sample["counters"]["recompiles"] == 0 for sample in samples)
@@ -89,7 +89,7 @@ def test_decode_rows_do_not_carry_the_prefills_recompiles(arm):
 # Torch's own limit is 8.
 @pytest.mark.parametrize("limit,settings", [(3, {"recompile_limit": 3}), *([(8, {})] if SOAK else [])])
 def test_growing_cache_under_static_shapes_reaches_the_limit(arm, limit, settings):
-    engine = arm("llama", cache="dynamic", **AOT, **settings)
+    engine = arm(CHEAP, cache="dynamic", **AOT, **settings)
     samples = run(engine, [padded(make_prompts()[:1])] * 2, steps=limit + 2)
     assert samples[-1]["counters"]["fallbacks"] > 0
     evidence = engine.evidence("kv_decode")
@@ -100,8 +100,8 @@ def test_growing_cache_under_static_shapes_reaches_the_limit(arm, limit, setting
 
 def test_counts_are_of_the_arm_alone(arm):
     """Compilations of another arm of the process, and those that explain() traces, aren't counted."""
-    prefill_samples(arm("llama", **AOT), [4, 7])
-    engine = arm("llama", **{**AOT, "explain": True})
+    prefill_samples(arm(CHEAP, **AOT), [4, 7])
+    engine = arm(CHEAP, **{**AOT, "explain": True})
     assert engine.evidence("prefill")["counters"]["unique_graphs"] == 0
     prefill_samples(engine, [4])
     evidence = engine.evidence("prefill")
@@ -117,7 +117,7 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
     """A static cache's capacity is a shape: without the reset the second of these would need a third graph."""
     lengths = [4, 5, 6]
     prompts = make_prompts(lengths)
-    engine = arm("llama", cache="static", recompile_limit=2, **AOT)
+    engine = arm(CHEAP, cache="static", recompile_limit=2, **AOT)
     for prompt in prompts:
         assert [one["counters"]["fallbacks"] for one in run(engine, [padded([prompt])] * 2)] == [0, 0]
         evidence = engine.evidence("kv_decode")
@@ -128,7 +128,7 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
         assert len(evidence["prepared"]) == 1
     assert evidence["unit"] == 2 == evidence["resets"] and evidence["counters"]["recompile_limit_hits"] == 0
     assert evidence["counters_of_process"]["unique_graphs"] == 6
-    kept = arm("llama", cache="static", reset="never", recompile_limit=2, **AOT)
+    kept = arm(CHEAP, cache="static", reset="never", recompile_limit=2, **AOT)
     fallbacks = [sum(one["counters"]["fallbacks"] for one in run(kept, [padded([prompt])])) for prompt in prompts]
     assert fallbacks[0] == 0 and fallbacks[-1] > 0
     evidence = kept.evidence("kv_decode")
@@ -141,7 +141,7 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
 @pytest.mark.parametrize("reset", ["unit", "never"])
 def test_evidence_is_of_the_unit_and_not_of_another_in_the_same_process(arm, reset):
     """A growing cache under static shapes: 4 steps hit the limit, and one doesn't; whichever comes first."""
-    engine = arm("llama", recompile_limit=2, reset=reset, step_times=True, **AOT)
+    engine = arm(CHEAP, recompile_limit=2, reset=reset, step_times=True, **AOT)
     prompts = [padded(make_prompts()[:1])] * 2
 
     def unit(steps):
@@ -172,7 +172,7 @@ def test_evidence_is_of_the_unit_and_not_of_another_in_the_same_process(arm, res
 
 
 def test_an_earlier_unit_can_still_be_asked_for_by_its_phase(arm):
-    engine = arm("llama", recompile_limit=2, **AOT)
+    engine = arm(CHEAP, recompile_limit=2, **AOT)
     prefill_samples(engine, [4, 5, 6])
     before = engine.evidence("prefill")
     assert before["compiler_real"] == "fallback"
@@ -187,7 +187,7 @@ def test_an_earlier_unit_can_still_be_asked_for_by_its_phase(arm):
 def test_explain_is_in_no_time_of_the_unit_and_once_a_process(arm, monkeypatch):
     import time
     from assay_torch.requests import Prepare
-    engine = arm("llama", explain=True, cache="static", **AOT)
+    engine = arm(CHEAP, explain=True, cache="static", **AOT)
     monotonic, ahead, during = time.monotonic, [0], []
 
     def slow(part, arguments):
@@ -210,7 +210,7 @@ def test_explain_is_in_no_time_of_the_unit_and_once_a_process(arm, monkeypatch):
 
 
 def break_graphs(engine):
-    """The last norm of a Llama ends the graph before it."""
+    """The last norm of the model ends the graph before it."""
     norm = engine.model.module.model.norm
     forward = type(norm).forward
 
@@ -225,7 +225,7 @@ def break_graphs(engine):
 
 
 def test_graph_breaks_are_recorded_with_their_reason(arm):
-    engine = arm("llama", explain=True, **AOT)
+    engine = arm(CHEAP, explain=True, **AOT)
     break_graphs(engine)
     samples = prefill_samples(engine, [4, 4])
     assert [sample["counters"]["fallbacks"] for sample in samples] == [0, 0]
@@ -239,14 +239,14 @@ def test_graph_breaks_are_recorded_with_their_reason(arm):
 
 def test_full_graphs_refuse_a_break(arm):
     from torch._dynamo.exc import Unsupported
-    engine = arm("llama", fullgraph=True, **AOT)
+    engine = arm(CHEAP, fullgraph=True, **AOT)
     break_graphs(engine)
     with pytest.raises(Unsupported, match="made_by_the_test"):
         prefill_samples(engine, [4])
 
 
 def test_explain_where_the_model_has_no_room_for_a_step(arm):
-    engine = arm("llama", explain=True, **AOT)
+    engine = arm(CHEAP, explain=True, **AOT)
     prompt = padded(make_prompts([256]))
     shape = Shape("prefill", 1, 0, 256)
     from assay_torch.requests import Prepare

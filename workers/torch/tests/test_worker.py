@@ -7,6 +7,7 @@ import resource
 import tempfile
 
 import pytest
+from conftest import CHEAP
 from driver import Worker, WorkerDied
 
 SHAPE = {"phase": "kv_decode", "batch": 1, "new_tokens": 3, "capacity": 11}
@@ -196,17 +197,18 @@ def test_an_abandoned_cache_is_swept_and_one_in_use_is_not(tmp_path):
     assert not glob.glob(str(tmp_path / (PREFIX + "*")))
 
 
-def test_memory_that_runs_out_is_said_to_have_run_out():
-    with Worker() as worker:
-        worker.hello()
-        worker.load(options=NOOP)
-        pages = int(open(f"/proc/{worker.process.pid}/statm", encoding="utf-8").read().split()[0])
-        limit = pages * os.sysconf("SC_PAGE_SIZE") + (1 << 30)
-        resource.prlimit(worker.process.pid, resource.RLIMIT_AS, (limit, limit))
+def test_memory_that_runs_out_is_said_to_have_run_out(noop):
+    pages = int(open(f"/proc/{noop.process.pid}/statm", encoding="utf-8").read().split()[0])
+    limit = pages * os.sysconf("SC_PAGE_SIZE") + (1 << 30)
+    _, most = before = resource.prlimit(noop.process.pid, resource.RLIMIT_AS)
+    resource.prlimit(noop.process.pid, resource.RLIMIT_AS, (limit, most))
+    try:
         shape = {"phase": "prefill", "batch": 64, "new_tokens": 0, "capacity": 1 << 22}  # 2 GiB of ids
-        reply = worker.ask("prepare", **shape, padded_lens=[1 << 22])
-        assert reply["type"] == "error" and reply["out_of_memory"] is True, json.dumps(reply)[:500]
-        assert worker.ask("prepare", **SHAPE, padded_lens=[8])["type"] == "prepared", "the worker stays ready"
+        reply = noop.ask("prepare", **shape, padded_lens=[1 << 22])
+    finally:
+        resource.prlimit(noop.process.pid, resource.RLIMIT_AS, before)
+    assert reply["type"] == "error" and reply["out_of_memory"] is True, json.dumps(reply)[:500]
+    assert noop.ask("prepare", **SHAPE, padded_lens=[8])["type"] == "prepared", "the worker stays ready"
 
 
 def test_what_does_not_fit_the_model_is_refused(noop):
@@ -216,23 +218,26 @@ def test_what_does_not_fit_the_model_is_refused(noop):
     assert reply["class"] == "protocol_error" and "below the vocabulary's 256, found 256" in reply["message"]
 
 
-def test_each_cell_compiles_its_kernels_anew(checkpoints_of, tmp_path):
+def test_each_cell_compiles_its_kernels_anew(arm, tmp_path, monkeypatch):
     """A second unit of the same model, even of the same shape, finds nothing of the first."""
-    prompt = {"ids": [[17, 4, 99, 150, 3]], "pad": [0]}
-    shape = {"phase": "prefill", "batch": 1, "new_tokens": 0, "capacity": 5}
+    from assay_torch import compat
+    from assay_torch.cachedirs import CacheFolders
+    from assay_torch.requests import Prepare, Prompt, Shape
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        monkeypatch.setenv(name, os.environ[name])  # put back behind the test
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    compat.forget_kernels()()  # those of other tests in this process
+    folders = CacheFolders(keep=False)
+    engine = arm(CHEAP, mode="default", cache="static", dynamic="false", folders=folders, keep_cache=False)
+    shape, prompt = Shape("prefill", 1, 0, 5), Prompt([[17, 4, 99, 150, 3]], [0])
     found = []
-    with Worker({**os.environ, "TMPDIR": str(tmp_path)}) as worker:
-        worker.hello()
-        worker.load(str(checkpoints_of("llama")), mode="default", cache="static", dynamic="false",
-                    options={"device": "cpu", "explain": False})
-        for _ in range(2):
-            prepared = worker.ask("prepare", **shape, padded_lens=[5], padding=False)["evidence"]["counters"]
-            sample = measure(worker, shape, prompt)["all"][0]
-            found.append((prepared, sample, worker.ask("evidence", phase="prefill")["evidence"]))
-        (root,) = glob.glob(str(tmp_path / "assay-torch-cache-*"))
-        assert sorted(os.listdir(root)) == ["1", "lock"], "the first unit's folders are gone"
-        worker.ask("shutdown")
-        assert worker.process.wait() == 0 and not os.path.exists(root)
+    for _ in range(2):
+        prepared = engine.prepare(Prepare(shape, [5], False))["evidence"]["counters"]
+        found.append((prepared, engine.measure(shape, 0, prompt), engine.evidence("prefill")))
+    (root,) = glob.glob(str(tmp_path / "assay-torch-cache-*"))
+    assert sorted(os.listdir(root)) == ["1", "lock"], "the first unit's folders are gone"
+    folders.remove()
+    assert not os.path.exists(root)
     written = [one["cache_folders"]["kernels_written"] for *_, one in found]
     assert written[0] == written[1] > 0, "the same kernels, made twice"
     for prepared, sample, evidence in found:
@@ -247,7 +252,7 @@ def test_each_cell_compiles_its_kernels_anew(checkpoints_of, tmp_path):
 
 def test_without_a_reset_a_unit_is_proven_by_the_kernels_of_an_earlier_one_and_is_not_fresh(arm, monkeypatch):
     from assay_torch.requests import Prepare, Prompt, Shape
-    engine = arm("llama", cache="static", mode="default", dynamic="false", reset="never")
+    engine = arm(CHEAP, cache="static", mode="default", dynamic="false", reset="never")
     monkeypatch.setattr(engine.folders, "fresh", True)
     shape, prompt = Shape("prefill", 1, 0, 4), Prompt([[1, 2, 3, 4]], [0])
     for fresh in (1, 0):
@@ -262,7 +267,7 @@ def test_without_a_reset_a_unit_is_proven_by_the_kernels_of_an_earlier_one_and_i
 def test_a_torch_that_cannot_forget_its_kernels_is_not_called_fresh(arm, monkeypatch):
     from assay_torch import compat
     from assay_torch.requests import Prepare, Shape
-    engine = arm("llama", cache="static", mode="default", dynamic="false", torch_backend="aot_eager")
+    engine = arm(CHEAP, cache="static", mode="default", dynamic="false", torch_backend="aot_eager")
     monkeypatch.setattr(engine.folders, "fresh", True)
     monkeypatch.setattr(compat, "forget_kernels", lambda: None)
     for fresh in (True, False):

@@ -7,10 +7,10 @@
 #include <array>
 #include <cstdlib>
 
-#include "base/files.h"
-#include "base/hash.h"
-#include "base/subprocess.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/files/hash.h"
+#include "base/process/subprocess.h"
+#include "base/text/text.h"
 
 namespace assay::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "engine/codegen/cpu/scratch_folder.h"
 
 namespace assay::engine {

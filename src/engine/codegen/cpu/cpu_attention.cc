@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "engine/codegen/cpu/cpu_text.h"
 
 namespace assay::engine {

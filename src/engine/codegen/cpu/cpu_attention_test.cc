@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "engine/codegen/cpu/kernel_library.h"
 #include "engine/ops/ops.h"
 

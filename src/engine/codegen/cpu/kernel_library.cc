@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/files.h"
-#include "base/text.h"
+#include "base/files/files.h"
+#include "base/text/text.h"
 #include "engine/codegen/cpu/build_folder.h"
 #include "engine/codegen/cpu/print_cpu.h"
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "engine/codegen/cpu/scratch_folder.h"
 
 namespace assay::engine {

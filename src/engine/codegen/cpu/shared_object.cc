@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 
 namespace assay::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace assay::engine {
 namespace {

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/hash.h"
-#include "base/text.h"
+#include "base/files/hash.h"
+#include "base/text/text.h"
 #include "engine/codegen/cuda/cuda_library.h"
 #include "engine/codegen/cuda/nvrtc_api.h"
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/process/thread_pool.h"
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "engine/memory/huge_memory.h"
 
 namespace assay::engine {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "engine/codegen/cpu/scratch_folder.h"
 
 namespace assay::engine {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "engine/codegen/cpu/print_cpu.h"
 
 namespace assay::engine {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/process/thread_pool.h"
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "engine/codegen/cpu/kernel_library.h"
 #include "engine/device/cpu/packed_weights.h"
 #include "engine/device/cpu/schedule.h"

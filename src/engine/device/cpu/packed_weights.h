@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/thread_pool.h"
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "engine/graph/graph.h"
 #include "engine/memory/huge_memory.h"
 #include "engine/model/weights.h"

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/process/thread_pool.h"
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "engine/codegen/cpu/kernel_functions.h"
 #include "engine/memory/huge_memory.h"
 

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "engine/device/cuda/read_bandwidth.h"
 
 namespace assay::engine {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "engine/device/cuda/cuda_step.h"
 #include "engine/device/cuda/driver.h"
 #include "engine/device/device.h"

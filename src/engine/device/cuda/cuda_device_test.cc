@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "engine/codegen/cpu/scratch_folder.h"
 #include "engine/session/tiny_checkpoint.h"
 

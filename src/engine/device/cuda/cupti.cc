@@ -11,7 +11,7 @@
 #include <span>
 #include <type_traits>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "engine/device/cuda/cupti_api.h"
 
 namespace assay::engine::cuda {

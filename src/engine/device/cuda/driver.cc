@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "engine/codegen/cuda/nvrtc.h"
 
 namespace assay::engine::cuda {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/thread_pool.h"
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "engine/device/cuda/gpu_memory.h"
 #include "engine/graph/graph.h"
 #include "engine/model/weights.h"

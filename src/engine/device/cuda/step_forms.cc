@@ -1,7 +1,7 @@
 // Kernels are printed again only where another size means another form.
 #include "engine/device/cuda/step_forms.h"
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 
 namespace assay::engine::cuda {
 

@@ -2,7 +2,7 @@
 #include <limits>
 #include <set>
 
-#include "base/hash.h"
+#include "base/files/hash.h"
 #include "engine/device/cuda/cuda_step.h"
 
 namespace assay::engine::cuda {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/thread_pool.h"
+#include "base/process/thread_pool.h"
 #include "engine/ops/ops.h"
 #include "engine/tensor.h"
 

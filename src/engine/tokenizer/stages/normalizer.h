@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 
 namespace assay::engine {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 #include "engine/tokenizer/stages/split_pattern.h"
 

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <string>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "engine/tokenizer/unicode.h"
 
 namespace assay::engine {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/records/json.h"
 #include "base/result.h"
 
 namespace assay::engine {

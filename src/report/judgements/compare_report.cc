@@ -1,0 +1,407 @@
+// A comparison of two bundles as text, Markdown, CSV and JSON.
+#include "report/judgements/compare_report.h"
+
+#include <algorithm>
+
+#include "base/text/text.h"
+#include "report/judgements/compare_cells.h"
+#include "report/judgements/compare_verdict.h"
+#include "report/judgements/sides_section.h"
+#include "report/sections/sections.h"
+
+namespace assay {
+namespace {
+
+TableCell text_cell(std::string text) {
+  return text.empty() ? TableCell::absent() : TableCell::of(std::move(text));
+}
+
+TableCell detectable_cell(const std::optional<double>& share) {
+  return share && *share >= 10 ? TableCell{*share, ">999 %"} : percent_cell(share);
+}
+
+TableCell noise_cell(const std::optional<ComparedSide>& side) {
+  return side ? percent_cell(side->noise) : TableCell::absent();
+}
+
+TableCell process_cell(const ComparedCell& cell) {
+  return TableCell::of(fmt::format("{}, {}", cell.base->processes, cell.cand->processes));
+}
+
+TableCell process_noise_cell(const ComparedCell& cell) {
+  const auto& base = cell.base->process_noise;
+  const auto& cand = cell.cand->process_noise;
+  return base && cand ? percent_cell(std::max(*base, *cand)) : TableCell::absent();
+}
+
+TableCell machine_cell(const ComparedCell& cell) {
+  return cell.machine ? signed_percent(cell.machine->ratio - 1) : TableCell::absent();
+}
+
+bool any_machine(const Comparison& c) {
+  return std::ranges::any_of(c.cells, [](const auto& cell) { return cell.machine.has_value(); });
+}
+
+// Puts the column before "%diff", of these cells.
+void add_machine_column(const std::vector<const ComparedCell*>& cells, Table& table) {
+  const auto at = std::ranges::find(table.columns, "%diff", &Column::name) - table.columns.begin();
+  table.columns.insert(table.columns.begin() + at, Column{"machine"});
+  for (size_t i = 0; i < cells.size(); ++i) {
+    auto& row = table.rows[i];
+    row.insert(row.begin() + at, machine_cell(*cells[i]));
+  }
+}
+
+Table cell_table(const Comparison& c, Phase phase) {
+  std::vector<const ComparedCell*> shown;
+  Table table{"",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"base ms"},
+               {"noise"},
+               {"cand. ms"},
+               {"its noise"},
+               {"proc."},
+               {"proc. noise"},
+               {"diff_ms"},
+               {"%diff"},
+               {"95% interval"},
+               {"typical"},
+               {"p_holm"},
+               {"status", Align::kLeft}},
+              {}};
+  for (const ComparedCell& cell : c.cells) {
+    if (cell.phase != phase) continue;
+    shown.push_back(&cell);
+    table.rows.push_back(
+        {TableCell::of(stratum_label(c.strata, *cell.stratum)), TableCell::of(cell.arm),
+         mean_cell(cell.base), noise_cell(cell.base), mean_cell(cell.cand), noise_cell(cell.cand),
+         process_cell(cell), process_noise_cell(cell), TableCell::of(cell.difference_ms, 3),
+         signed_percent(cell.ratio - 1), share_spread(cell.ratio_interval, cell.ratio_range),
+         typical_cell(cell), p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
+  }
+  if (any_machine(c)) add_machine_column(shown, table);
+  return table;
+}
+
+Table combined_table(const Comparison& c) {
+  std::vector<const ComparedCell*> shown;
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"strata"},
+               {"%diff"},
+               {"95% interval"},
+               {"typical"},
+               {"p_holm"},
+               {"tost_p_holm"},
+               {"mde"},
+               {"status", Align::kLeft}},
+              {}};
+  for (const ComparedCell& cell : c.combined) {
+    shown.push_back(&cell);
+    table.rows.push_back(
+        {TableCell::of(std::string(phase_name(cell.phase))), TableCell::of(cell.arm),
+         TableCell::of(cell.strata), signed_percent(cell.ratio - 1),
+         share_spread(cell.ratio_interval, cell.ratio_range), typical_cell(cell),
+         p_holm_cell(cell.p_holm), p_holm_cell(cell.tost_p_holm),
+         detectable_cell(cell.minimum_detectable), TableCell::of(status_text(cell))});
+  }
+  if (any_machine(c)) add_machine_column(shown, table);
+  return table;
+}
+
+std::string rate_text(int64_t lost, int64_t attempted,
+                      const std::optional<stats::Interval>& interval) {
+  std::string text = fmt::format("{}/{}", lost, attempted);
+  if (interval) {
+    text += fmt::format(" [{:.1f}, {:.1f}] %", interval->low * 100, interval->high * 100);
+  }
+  return text;
+}
+
+// Whole phases, and cells that lost a row.
+Table crash_table(const Comparison& c) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"base lost"},
+               {"cand. lost"},
+               {"p_holm"},
+               {"status", Align::kLeft}},
+              {}};
+  for (const ComparedCrashes& x : c.crashes) {
+    if (x.stratum && x.base_lost + x.cand_lost == 0) continue;
+    table.rows.push_back({TableCell::of(std::string(phase_name(x.phase))),
+                          TableCell::of(x.stratum ? stratum_label(c.strata, *x.stratum) : "all"),
+                          TableCell::of(x.arm),
+                          TableCell::of(rate_text(x.base_lost, x.base_attempted, x.base_interval)),
+                          TableCell::of(rate_text(x.cand_lost, x.cand_attempted, x.cand_interval)),
+                          p_holm_cell(x.p_holm), TableCell::of(x.rise ? "RISE" : "no rise")});
+  }
+  return table;
+}
+
+void add_reasons(const Comparison& c, const std::string& what, const std::vector<CellReason>& cells,
+                 Table& table) {
+  for (const CellReason& cell : cells) {
+    const Stratum& stratum = c.strata[cell.stratum];
+    table.rows.push_back({TableCell::of(what),
+                          TableCell::of(std::string(phase_name(stratum.phase))),
+                          TableCell::of(stratum_label(c.strata, cell.stratum)),
+                          TableCell::of(cell.arm), text_cell(cell.reason)});
+  }
+}
+
+Table reason_table(const Comparison& c) {
+  Table table{"",
+              {{"what", Align::kLeft},
+               {"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"reason", Align::kLeft}},
+              {}};
+  add_reasons(c, "MISSING", c.missing, table);
+  add_reasons(c, "OUTPUT", c.broken, table);
+  add_reasons(c, "changed", c.notes, table);
+  add_reasons(c, "not comparable", c.not_comparable, table);
+  add_reasons(c, "new", c.added, table);
+  return table;
+}
+
+ReportSection identity_part(const Comparison& c) {
+  ReportSection section{"Bundles", {}, {}};
+  section.lines.push_back(fmt::format("base: {}", c.base_name));
+  section.lines.push_back(fmt::format("candidate: {}", c.cand_name));
+  for (const AxisDifference& d : c.varied) {
+    section.lines.push_back(
+        fmt::format("varied: {}{}: {} -> {}", d.axis, d.about.empty() ? "" : " of " + d.about,
+                    d.base.empty() ? "nothing" : d.base, d.cand.empty() ? "nothing" : d.cand));
+  }
+  if (!c.unstated.empty()) {
+    section.lines.push_back(fmt::format(
+        "Not stated by both bundles, so that they may differ there: {}.", join(c.unstated, ", ")));
+  }
+  if (c.varied.empty()) {
+    section.lines.push_back(fmt::format("The bundles' identities agree on every axis{}.",
+                                        c.unstated.empty() ? "" : " that both state"));
+  }
+  for (const auto& [name, load] : {std::pair{"base", &c.base_load}, {"candidate", &c.cand_load}}) {
+    const std::string text = load_text(*load);
+    section.lines.push_back(
+        fmt::format("The {} was measured at: {}", name, text.empty() ? "no load recorded" : text));
+  }
+  return section;
+}
+
+ReportSection crash_part(const Comparison& c) {
+  ReportSection section{"Crash rates", {}, {crash_table(c)}};
+  section.lines.emplace_back(
+      "Lost rows out of attempted rows, with Wilson's interval. p is one-sided; Holm's adjustment "
+      "goes over phases and over cells, each at half of alpha.");
+  return section;
+}
+
+ReportSection combined_part(const Comparison& c) {
+  ReportSection section{"Combined over strata", {}, {combined_table(c)}};
+  section.lines.push_back(fmt::format(
+      "%diff: the geometric mean of the strata's ratios of means. Intervals and t tests "
+      "use the logarithms of the means of {}. p is Holm-adjusted over this table and all "
+      "cells ({} tests, alpha {}). tost_p: the p of equivalence within {:.3g} %. mde: the "
+      "smallest difference that is found with {:.0f} % power.",
+      c.base_runs + c.cand_runs > 2 ? "runs" : "processes, widened for dependence and drift",
+      c.families.front().members, c.options.alpha, c.options.margin * 100, c.options.power * 100));
+  return section;
+}
+
+// `explained`: the meaning of its columns stands above an earlier table.
+ReportSection cells_part(const Comparison& c, Phase phase, bool explained) {
+  ReportSection section{
+      fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};
+  if (explained) return section;
+  section.lines.emplace_back(
+      "base ms, cand. ms: mean time of warm ok rows. noise: their sd / mean. proc.: worker "
+      "processes of both; proc. noise: the larger sd / mean of their means. %diff above 0: the "
+      "candidate is slower. SLOWER: slower by more than the margin, and by more than two runs of "
+      "one program "
+      "may differ.");
+  if (any_machine(c)) {
+    section.lines.emplace_back(
+        "machine: how much slower the machine made the candidate's times, as measured by fixed "
+        "work beside "
+        "each call. All figures but the noises are corrected for it, by half on each side.");
+  }
+  return section;
+}
+
+// One screen.
+std::vector<ReportSection> sections_of_sides(const Comparison& c, bool on_regression) {
+  std::vector<ReportSection> sections = {sides_section(c)};
+  const bool lost = std::ranges::any_of(
+      c.crashes, [](const auto& each) { return each.base_lost + each.cand_lost > 0; });
+  if (lost) sections.push_back(crash_part(c));
+  Table reasons = reason_table(c);
+  if (!reasons.rows.empty()) {
+    sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
+  }
+  sections.push_back(verdict_section(c, on_regression));
+  return sections;
+}
+
+std::vector<ReportSection> sections_of(const Comparison& c, bool on_regression) {
+  if (c.in_one_run) return sections_of_sides(c, on_regression);
+  std::vector<ReportSection> sections = {identity_part(c), crash_part(c)};
+  if (!c.combined.empty()) sections.push_back(combined_part(c));
+  bool explained = false;
+  for (const Phase phase : kPhases) {
+    const bool any =
+        std::ranges::any_of(c.cells, [&](const auto& cell) { return cell.phase == phase; });
+    if (!any) continue;
+    sections.push_back(cells_part(c, phase, explained));
+    explained = true;
+  }
+  Table reasons = reason_table(c);
+  if (!reasons.rows.empty()) {
+    sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
+  }
+  sections.push_back(verdict_section(c, on_regression));
+  return sections;
+}
+
+// A pull request's reader sees the verdict first.
+std::vector<ReportSection> verdict_first(std::vector<ReportSection> sections) {
+  std::rotate(sections.begin(), sections.end() - 1, sections.end());
+  return sections;
+}
+
+Table flat_cells(const Comparison& c) {
+  Table table;
+  for (const char* name : {"phase",
+                           "model",
+                           "scenario",
+                           "new_tokens",
+                           "batch",
+                           "arm",
+                           "n_ref",
+                           "n_cmp",
+                           "ref_ms",
+                           "ref_noise",
+                           "cmp_ms",
+                           "cmp_noise",
+                           "diff_ms",
+                           "ratio",
+                           "ratio_low",
+                           "ratio_high",
+                           "ratio_range_low",
+                           "ratio_range_high",
+                           "p_holm",
+                           "tost_p_holm",
+                           "mde",
+                           "status",
+                           "regression",
+                           "ref_processes",
+                           "cmp_processes",
+                           "ref_process_noise",
+                           "cmp_process_noise",
+                           "typical_ratio",
+                           "machine_ratio"}) {
+    table.columns.push_back({name});
+  }
+  for (const ComparedCell& cell : c.cells) {
+    const Stratum& s = c.strata[*cell.stratum];
+    std::vector<TableCell> row = {TableCell::of(std::string(phase_name(s.phase))),
+                                  TableCell::of(s.model),
+                                  TableCell::of(s.scenario),
+                                  TableCell::of(s.new_tokens),
+                                  TableCell::of(s.batch),
+                                  TableCell::of(cell.arm),
+                                  TableCell::of(cell.n_base),
+                                  TableCell::of(cell.n_cand)};
+    const auto& interval = cell.ratio_interval;
+    const auto& range = cell.ratio_range;
+    for (const std::optional<double>& value :
+         {std::optional(cell.base->mean_ms), cell.base->noise, std::optional(cell.cand->mean_ms),
+          cell.cand->noise, cell.difference_ms, std::optional(cell.ratio),
+          interval ? std::optional(interval->low) : std::nullopt,
+          interval ? std::optional(interval->high) : std::nullopt,
+          range ? std::optional(range->low) : std::nullopt,
+          range ? std::optional(range->high) : std::nullopt, cell.p_holm, cell.tost_p_holm,
+          cell.minimum_detectable}) {
+      row.push_back(TableCell::of(value));
+    }
+    row.push_back(
+        TableCell::of(cell.verdict ? std::string(verdict_name(*cell.verdict)) : "not_decided"));
+    row.push_back({cell.alarm(), ""});
+    row.push_back(TableCell::of(cell.base->processes));
+    row.push_back(TableCell::of(cell.cand->processes));
+    row.push_back(TableCell::of(cell.base->process_noise));
+    row.push_back(TableCell::of(cell.cand->process_noise));
+    row.push_back(TableCell::of(cell.typical ? std::optional(cell.typical->ratio) : std::nullopt));
+    row.push_back(TableCell::of(cell.machine ? std::optional(cell.machine->ratio) : std::nullopt));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<ReportSection> comparison_sections(const Comparison& c, bool on_regression) {
+  return verdict_first(sections_of(c, on_regression));
+}
+
+std::string render_comparison(const Comparison& c, OutputFormat format, bool on_regression) {
+  switch (format) {
+    case OutputFormat::kJson:
+      return to_json_text(comparison_to_json(c));
+    case OutputFormat::kCsv:
+      return flat_cells(c).render(OutputFormat::kCsv);
+    case OutputFormat::kMarkdown: {
+      return render_markdown("assay compare: " + verdict_word(c, on_regression),
+                             comparison_sections(c, on_regression));
+    }
+    case OutputFormat::kTable:
+      break;
+  }
+  return render_text(sections_of(c, on_regression));
+}
+
+std::string render_self_test(const SelfTest& test, const CompareOptions& options,
+                             OutputFormat format) {
+  if (format == OutputFormat::kJson) return to_json_text(self_test_to_json(test, options));
+  Table table{"", {{"claim", Align::kLeft}, {"splits"}, {"count"}, {"rate"}, {"95% interval"}}, {}};
+  const auto add = [&](std::string claim, int64_t count,
+                       const std::optional<stats::Interval>& bounds) {
+    TableCell interval = TableCell::absent();
+    if (bounds) {
+      interval = {Json::array({bounds->low, bounds->high}),
+                  fmt::format("[{:.2f}, {:.2f}] %", bounds->low * 100, bounds->high * 100)};
+    }
+    table.rows.push_back(
+        {TableCell::of(std::move(claim)), TableCell::of(test.splits), TableCell::of(count),
+         percent_cell(static_cast<double>(count) / static_cast<double>(test.splits)),
+         std::move(interval)});
+  };
+  add(fmt::format("false alarm: some cell slower by more than {:.3g} %", options.margin * 100),
+      test.alarms, test.alarm_interval);
+  add("some cell faster or slower at all", test.differences, test.difference_interval);
+  if (format == OutputFormat::kCsv) return table.render(format);
+  ReportSection section{"Self-test", {}, {std::move(table)}};
+  section.lines.push_back(fmt::format(
+      "The {} processes of this bundle are split into two halves {}, and the halves are compared "
+      "as two bundles. Nothing differs between them, so at most {:.0f} % of the splits may claim a "
+      "difference. Differences between two runs are not covered.",
+      test.processes, test.every_split ? "in every possible way" : "at random",
+      options.alpha * 100));
+  if (test.minimum_detectable) {
+    section.lines.push_back(fmt::format(
+        "Half of the processes can show a difference of {} or more (median cell, {:.0f} "
+        "% power, without Holm's adjustment).",
+        detectable_cell(test.minimum_detectable).text, options.power * 100));
+  }
+  if (format == OutputFormat::kMarkdown)
+    return render_markdown("assay compare: self-test", {section});
+  return render_text({section});
+}
+
+}  // namespace assay

@@ -1,0 +1,24 @@
+// A comparison of two bundles for people, spreadsheets, programs and pull requests.
+#pragma once
+
+#include <string>
+
+#include "analysis/compare/compare.h"
+#include "analysis/compare/false_alarms.h"
+#include "base/tables/table.h"
+#include "report/report.h"
+
+namespace assay {
+
+// Crash rates first, then combined cells, then cell by cell. kCsv: one line a cell.
+// `on_regression`: regressions are said to fail, as with --fail-on-regression.
+std::string render_comparison(const Comparison& comparison, OutputFormat format,
+                              bool on_regression);
+
+// The verdict first, then sentences on the tables.
+std::vector<ReportSection> comparison_sections(const Comparison& comparison, bool on_regression);
+
+std::string render_self_test(const SelfTest& test, const CompareOptions& options,
+                             OutputFormat format);
+
+}  // namespace assay

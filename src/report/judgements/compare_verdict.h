@@ -1,0 +1,20 @@
+// The closing section of a comparison: the conclusions from its tables, in sentences.
+#pragma once
+
+#include <string>
+
+#include "analysis/compare/compare.h"
+#include "report/sections/sections.h"
+
+namespace assay {
+
+// `on_regression`: regressions are said to fail, as with --fail-on-regression.
+ReportSection verdict_section(const Comparison& comparison, bool on_regression);
+
+// "FAILS", "passes", or "not decided" where nothing fails and no cell has a verdict.
+std::string verdict_word(const Comparison& comparison, bool on_regression);
+
+// "+7.29"; beyond ten times nobody reads the digits, and a table would burst.
+std::string signed_percent_text(double share);
+
+}  // namespace assay

@@ -1,0 +1,348 @@
+// Tables of a judgement across bundles.
+#include "report/judgements/portability_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/add_once.h"
+#include "base/text/text.h"
+#include "report/sections/sections.h"
+
+namespace assay {
+namespace {
+
+// "threads, stack": a kind of which one axis differs goes by that axis.
+std::string differences_text(const Portability& of, size_t regime) {
+  const RegimePair& pair = pair_of(of.pairs, 0, regime);
+  const std::vector<std::string> axes = axes_of(pair);
+  std::vector<std::string> names = perturbations_of(axes);
+  const bool alike = names.empty();
+  for (std::string& name : names) {
+    const auto of_kind = [&](const std::string& axis) { return perturbation_of(axis) == name; };
+    const auto only = std::ranges::find_if(axes, of_kind);
+    if (std::ranges::count_if(axes, of_kind) == 1) name = *only;
+  }
+  const std::string text = alike ? "nothing" : join(names, ", ");
+  if (pair.unstated.empty()) return text;
+  return alike ? "nothing stated" : text + ", or more";
+}
+
+// "sensitive", and in brackets the other bands that the interval allows.
+std::string band_text(const RobustnessIndex& index) {
+  std::string text(robustness_band_name(index.band));
+  if (index.best == index.worst) return text;
+  return text + fmt::format(" ({} to {})", robustness_band_name(index.worst),
+                            robustness_band_name(index.best));
+}
+
+int64_t surviving_points(const RobustnessIndex& index) {
+  return std::ranges::count_if(index.points,
+                               [](const RetainedShare& point) { return point.gone.empty(); });
+}
+
+TableCell optional_text(const std::string& text) {
+  return text.empty() ? TableCell::absent() : TableCell::of(text);
+}
+
+// "device (threads)".
+std::string axis_text(const Portability& of, const RobustnessIndex& index) {
+  const std::string behind = axis_behind(of, index);
+  return behind == index.axis ? behind : fmt::format("{} ({})", index.axis, behind);
+}
+
+void add_claim_row(const Portability& of, const JudgedClaim& claim, const RobustnessIndex& index,
+                   Table& table) {
+  table.rows.push_back({TableCell::of(claim_text(claim.claim.words)),
+                        TableCell::of(std::string(claim_verdict_name(claim.verdict))),
+                        TableCell::of(axis_text(of, index)), TableCell::of(surviving_points(index)),
+                        TableCell::of(index.index, 3), interval_cell(index.interval, 3),
+                        TableCell::of(band_text(index)), optional_text(index.reason)});
+}
+
+TableCell ratio_cell(const std::optional<LogRatioEstimate>& ratio) {
+  return ratio ? TableCell::of(std::exp(ratio->log_ratio), 4) : TableCell::absent();
+}
+
+}  // namespace
+
+CappedTable capped(Table table, size_t most) {
+  CappedTable result{std::move(table), 0};
+  if (result.table.rows.size() <= most) return result;
+  result.left_out = result.table.rows.size() - most;
+  result.table.rows.resize(most);
+  return result;
+}
+
+std::string gain_text(double share) {
+  // A sum with 0 is never -0, which would be shown as "-0.0 %".
+  return fmt::format("{:.1f} %", std::round(share * 1000) / 10 + 0.0);
+}
+
+std::string lost_of_text(const CrashRate& rate) {
+  return fmt::format("{}/{}", rate.lost, rate.attempted);
+}
+
+std::string axis_behind(const Portability& of, const RobustnessIndex& index) {
+  if (index.axis == "all") return index.axis;
+  std::vector<std::string> axes;
+  for (size_t r = 1; r < of.regimes.size(); ++r) {
+    if (std::ranges::find(index.points, of.regimes[r].name, &RetainedShare::name) ==
+        index.points.end()) {
+      continue;
+    }
+    add_each_once(axes, axes_of(pair_of(of.pairs, 0, r)));
+  }
+  return axes.size() == 1 ? axes[0] : index.axis;
+}
+
+CappedTable regime_table(const Portability& of, size_t most) {
+  Table table{"",
+              {{"bundle", Align::kLeft},
+               {"differs_on", Align::kLeft},
+               {"similar"},
+               {"shift"},
+               {"flip"},
+               {"outcome"},
+               {"crash"},
+               {"missing"},
+               {"undecided"}},
+              {}};
+  for (size_t r = 1; r < of.regimes.size(); ++r) {
+    auto counts = of.counts(r);
+    std::vector<TableCell> row = {TableCell::of(of.regimes[r].name),
+                                  TableCell::of(differences_text(of, r))};
+    for (const PortabilityVerdict verdict :
+         {PortabilityVerdict::kSimilar, PortabilityVerdict::kShift,
+          PortabilityVerdict::kDirectionFlip, PortabilityVerdict::kOutcomeFlip,
+          PortabilityVerdict::kCrashBoth}) {
+      row.push_back(TableCell::of(counts[verdict]));
+    }
+    row.push_back(TableCell::of(counts[PortabilityVerdict::kMissingA] +
+                                counts[PortabilityVerdict::kMissingB]));
+    row.push_back(TableCell::of(counts[PortabilityVerdict::kUndecided]));
+    table.rows.push_back(std::move(row));
+  }
+  return capped(std::move(table), most);
+}
+
+CappedTable claim_table(const Portability& of, bool by_axis, size_t most) {
+  Table table{"",
+              {{"claim", Align::kLeft},
+               {"verdict", Align::kLeft},
+               {"axis", Align::kLeft},
+               {"points"},
+               {"index"},
+               {"95% interval"},
+               {"band", Align::kLeft},
+               {"reason", Align::kLeft}},
+              {}};
+  for (const JudgedClaim& claim : of.claims) {
+    for (const RobustnessIndex& index : claim.indexes) {
+      const bool whole = index.axis == "all";
+      if (whole || (by_axis && index.points.size() > 1)) add_claim_row(of, claim, index, table);
+    }
+  }
+  return capped(std::move(table), most);
+}
+
+CappedTable claim_regime_table(const Portability& of, size_t most) {
+  Table table{"",
+              {{"claim", Align::kLeft},
+               {"bundle", Align::kLeft},
+               {"differs_on", Align::kLeft},
+               {"state", Align::kLeft},
+               {"ratio"},
+               {"95% interval"},
+               {"p_holm"},
+               {"reason", Align::kLeft}},
+              {}};
+  for (const JudgedClaim& claim : of.claims) {
+    for (const ClaimInRegime& in : claim.regimes) {
+      table.rows.push_back(
+          {TableCell::of(claim_text(claim.claim.words)), TableCell::of(of.regimes[in.regime].name),
+           optional_text(join(in.axes, ", ")),
+           TableCell::of(std::string(claim_state_name(in.state))),
+           in.log_ratio ? TableCell::of(std::exp(*in.log_ratio), 4) : TableCell::absent(),
+           spread_cell(in.ratio_interval, in.ratio_range), p_holm_cell(in.p_holm),
+           optional_text(in.reason)});
+    }
+  }
+  return capped(std::move(table), most);
+}
+
+CappedTable headline_matrix_table(const Portability& of, size_t most) {
+  std::vector<std::string> classes;
+  std::vector<std::string> arms;
+  std::vector<std::pair<std::string, size_t>> rows;  // arm and regime
+  std::map<std::tuple<std::string, size_t, std::string>, std::string> fields;
+  for (const HeadlineCell& cell : of.matrix) {
+    add_once(classes, cell.model_class);
+    add_once(arms, cell.arm);
+    add_once(rows, std::pair(cell.arm, cell.regime));
+    const std::string gain = cell.prefill_gain ? gain_text(*cell.prefill_gain) : "-";
+    const std::string lost = cell.decode_crashes ? lost_of_text(*cell.decode_crashes) : "-";
+    fields[{cell.arm, cell.regime, cell.model_class}] = fmt::format("{}, {}", gain, lost);
+  }
+  // Bundles beside one another, arm by arm.
+  std::ranges::stable_sort(rows, {}, [&](const auto& row) {
+    return std::pair(std::ranges::find(arms, row.first) - arms.begin(), row.second);
+  });
+  Table table{"", {{"prefill gain, decode lost", Align::kLeft}, {"bundle", Align::kLeft}}, {}};
+  for (const std::string& name : classes) table.columns.push_back({name});
+  for (const auto& [arm, regime] : rows) {
+    auto& row = table.rows.emplace_back();
+    row = {TableCell::of(arm), TableCell::of(of.regimes[regime].name)};
+    for (const std::string& name : classes) {
+      const auto at = fields.find({arm, regime, name});
+      row.push_back(at == fields.end() ? TableCell::absent() : TableCell::of(at->second));
+    }
+  }
+  return capped(std::move(table), most);
+}
+
+CappedTable headline_table(const Portability& of, size_t most) {
+  Table table{"",
+              {{"bundle", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"models", Align::kLeft},
+               {"prefill_gain"},
+               {"95% interval"},
+               {"strata"},
+               {"decode_lost"},
+               {"crash_rate"},
+               {"its interval"}},
+              {}};
+  for (const HeadlineCell& cell : of.matrix) {
+    const auto& crashes = cell.decode_crashes;
+    const auto shares = [](const std::optional<stats::Interval>& interval,
+                           fmt::format_string<std::string, std::string> text = "[{}, {}]") {
+      if (!interval) return TableCell::absent();
+      return TableCell{Json::array({interval->low, interval->high}),
+                       fmt::format(text, gain_text(interval->low), gain_text(interval->high))};
+    };
+    table.rows.push_back(
+        {TableCell::of(of.regimes[cell.regime].name), TableCell::of(cell.arm),
+         TableCell::of(cell.model_class), percent_cell(cell.prefill_gain),
+         cell.gain_range ? shares(cell.gain_range, "range {} to {}") : shares(cell.gain_interval),
+         TableCell::of(cell.prefill_strata),
+         crashes ? TableCell::of(lost_of_text(*crashes)) : TableCell::absent(),
+         crashes ? percent_cell(static_cast<double>(crashes->lost) /
+                                static_cast<double>(std::max<int64_t>(crashes->attempted, 1)))
+                 : TableCell::absent(),
+         crashes ? shares(crashes->interval) : TableCell::absent()});
+  }
+  return capped(std::move(table), most);
+}
+
+Table moves_table(const Portability& of, size_t regime) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"model", Align::kLeft},
+               {"scenario", Align::kLeft},
+               {"new_tokens"},
+               {"batch"},
+               {"arm", Align::kLeft},
+               {"verdict", Align::kLeft},
+               {"ratio"},
+               {"interval"},
+               {"lost_a"},
+               {"lost_b"},
+               {"reason", Align::kLeft}},
+              {}};
+  for (const ConditionVerdict& verdict : of.verdicts) {
+    if (verdict.b != regime) continue;
+    const PortedCondition& condition = of.conditions[verdict.condition];
+    const Stratum& s = condition.stratum;
+    const auto lost = [&](size_t at) {
+      const RegimeCell* cell = condition.cells[at];
+      return cell == nullptr ? TableCell::absent() : TableCell::of(lost_of_text(cell->crashes));
+    };
+    table.rows.push_back(
+        {TableCell::of(std::string(phase_name(s.phase))), TableCell::of(s.model),
+         TableCell::of(s.scenario), TableCell::of(s.new_tokens), TableCell::of(s.batch),
+         TableCell::of(condition.arm()),
+         TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
+         ratio_cell(verdict.ratio),
+         verdict.ratio ? spread_cell(ratio_interval_of(*verdict.ratio, of.options.confidence),
+                                     verdict.ratio->range)
+                       : TableCell::absent(),
+         lost(verdict.a), lost(verdict.b), optional_text(verdict.reason)});
+  }
+  return table;
+}
+
+Table with_columns(const Table& table, const std::vector<std::string>& names) {
+  Table part{table.title, {}, std::vector<std::vector<TableCell>>(table.rows.size())};
+  for (const std::string& name : names) {
+    const auto at = std::ranges::find(table.columns, name, &Column::name);
+    const auto place = static_cast<size_t>(at - table.columns.begin());
+    part.columns.push_back(*at);
+    for (size_t i = 0; i < table.rows.size(); ++i) part.rows[i].push_back(table.rows[i][place]);
+  }
+  return part;
+}
+
+CappedTable verdict_table(const Portability& of, bool changes_alone, size_t most) {
+  Table table;
+  for (const char* name : {"phase", "model", "scenario", "new_tokens", "batch", "arm", "cache",
+                           "compile_mode", "dynamic", "quantization", "a", "b", "verdict"}) {
+    table.columns.push_back({name, Align::kLeft});
+  }
+  for (const char* name : {"ratio", "p_holm", "tost_p_holm", "lost_a", "lost_b"}) {
+    table.columns.push_back({name});
+  }
+  for (const char* name : {"direction_a", "direction_b", "responsible", "control", "reason"}) {
+    table.columns.push_back({name, Align::kLeft});
+  }
+  for (size_t i = 0; i < of.verdicts.size(); ++i) {
+    const ConditionVerdict& verdict = of.verdicts[i];
+    const bool told =
+        is_change(verdict.verdict) || verdict.verdict == PortabilityVerdict::kCrashBoth;
+    if (changes_alone && !told) continue;
+    const PortedCondition& condition = of.conditions[verdict.condition];
+    const Stratum& s = condition.stratum;
+    const Attribution& attribution = of.attributions[i];
+    const auto lost = [&](size_t regime) {
+      const RegimeCell* cell = condition.cells[regime];
+      return cell == nullptr ? TableCell::absent() : TableCell::of(lost_of_text(cell->crashes));
+    };
+    const auto direction = [&](size_t regime) {
+      const ArmDirection& in = of.directions[verdict.condition][regime];
+      return in.ratio ? TableCell::of(std::string(verdict_name(in.verdict))) : TableCell::absent();
+    };
+    const bool changed = is_change(verdict.verdict);
+    table.rows.push_back(
+        {TableCell::of(std::string(phase_name(s.phase))),
+         TableCell::of(s.model),
+         TableCell::of(s.scenario),
+         TableCell::of(s.new_tokens),
+         TableCell::of(s.batch),
+         TableCell::of(condition.arm()),
+         optional_text(condition.config.cache),
+         optional_text(condition.config.mode),
+         optional_text(condition.config.dynamic),
+         optional_text(condition.config.quantization),
+         TableCell::of(of.regimes[verdict.a].name),
+         TableCell::of(of.regimes[verdict.b].name),
+         TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
+         ratio_cell(verdict.ratio),
+         p_holm_cell(verdict.p_holm),
+         p_holm_cell(verdict.tost_p_holm),
+         lost(verdict.a),
+         lost(verdict.b),
+         direction(verdict.a),
+         direction(verdict.b),
+         changed ? optional_text(attribution.responsible.empty()
+                                     ? std::string(attribution_basis_name(attribution.basis))
+                                     : attribution.responsible)
+                 : TableCell::absent(),
+         changed ? TableCell::of(std::string(control_state_name(attribution.control)))
+                 : TableCell::absent(),
+         optional_text(verdict.reason)});
+  }
+  return capped(std::move(table), most);
+}
+
+}  // namespace assay

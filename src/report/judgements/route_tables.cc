@@ -1,0 +1,313 @@
+// Tables and sentences of a routing policy.
+#include "report/judgements/route_tables.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/compare/compare.h"
+#include "analysis/findings/record_entries.h"
+#include "base/add_once.h"
+#include "base/text/text.h"
+#include "report/answers.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kPromptColumn = "prompt";  // tokens, beside those that are new
+
+TableCell arm_cell(const std::string& arm) {
+  return arm.empty() ? TableCell::absent() : TableCell::of(arm);
+}
+
+// "best", "ahead, undecided": each verdict of the rule's strata once.
+std::string verdicts_text(const PolicyRule& rule) {
+  std::vector<std::string> words;
+  for (const RuleEvidence& evidence : rule.evidence) {
+    add_once(words, evidence.verdict);
+  }
+  return join(words, ", ");
+}
+
+// Number of strata in the rule's evidence that were measured.
+int64_t measured_strata(const PolicyRule& rule) {
+  return std::ssize(rule.evidence) -
+         std::ranges::count(rule.evidence, kNotMeasured, &RuleEvidence::verdict);
+}
+
+// "faster, ahead" in the words of the other screens; why a rule abstains stands below the table.
+std::string screen_verdict(const PolicyRule& rule) {
+  if (rule.abstains) return "abstains";
+  const int64_t measured = measured_strata(rule);
+  if (measured == 0) return "not measured";
+  if (measured < std::ssize(rule.evidence)) return "not measured in part";
+  std::vector<std::string_view> words;
+  for (const RuleEvidence& evidence : rule.evidence) {
+    // This verdict is the rule's as a whole, whatever the other strata say.
+    if (evidence.verdict == kNotChosen) return "not chosen by the rows";
+    if (evidence.verdict == kFasterThanSafe) return "faster than safe";
+    for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
+      if (decision_name(kind) != evidence.verdict) continue;
+      const std::string_view word = decision_word(kind);
+      add_once(words, word);
+    }
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// "0.86 [0.84, 0.88]"; of several strata the lowest and the highest, and the widest interval.
+std::string ratio_text(const PolicyRule& rule, int digits) {
+  RatioRange all;
+  std::optional<stats::Interval> ratios;  // also of those that have no interval
+  for (const RuleEvidence& evidence : rule.evidence) {
+    if (!evidence.ratio) continue;
+    if (!ratios) ratios = stats::Interval{*evidence.ratio, *evidence.ratio};
+    ratios = stats::Interval{std::min(ratios->low, *evidence.ratio),
+                             std::max(ratios->high, *evidence.ratio)};
+    all.add(*evidence.ratio, evidence.interval, evidence.process_range);
+  }
+  if (!ratios) return "";
+  std::string text = format_significant(ratios->low, digits);
+  const std::string most = format_significant(ratios->high, digits);
+  if (most != text) text += "-" + most;
+  return text + spread_text(all.intervals, all.ranges, digits);
+}
+
+// True if every rule that gives way does so to the policy's own fallback.
+bool falls_back_alike(const Policy& policy) {
+  return std::ranges::all_of(policy.rules, [&](const PolicyRule& rule) {
+    return rule.fallback.empty() || rule.fallback == policy.fallback;
+  });
+}
+
+// Rules that differ in their numbers of new tokens alone, and go on from one another, as one.
+std::vector<PolicyRule> joined_over_new_tokens(const Policy& policy) {
+  std::vector<PolicyRule> joined;
+  for (const PolicyRule& rule : policy.rules) {
+    const auto at = std::ranges::find_if(joined, [&](const PolicyRule& one) {
+      return one.phase == rule.phase && one.model == rule.model && one.batch == rule.batch &&
+             one.shortest == rule.shortest && one.longest == rule.longest && one.arm == rule.arm &&
+             one.fallback == rule.fallback && one.abstains == rule.abstains &&
+             one.because == rule.because && one.most_new_tokens() + 1 == rule.new_tokens;
+    });
+    if (at == joined.end()) {
+      joined.push_back(rule);
+      continue;
+    }
+    at->new_tokens_span = rule.most_new_tokens() - at->new_tokens;
+    at->evidence.insert(at->evidence.end(), rule.evidence.begin(), rule.evidence.end());
+  }
+  return joined;
+}
+
+}  // namespace
+
+std::string lengths_text(int64_t from, int64_t to) {
+  return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
+}
+
+std::string rule_place(const PolicyRule& rule) {
+  std::string text = fmt::format("{} of {}, {} prompt tokens", phase_name(rule.phase), rule.model,
+                                 lengths_text(rule.shortest, rule.longest));
+  if (rule.most_new_tokens() == 1) text += ", 1 new token";
+  if (rule.most_new_tokens() > 1) text += fmt::format(", {} new tokens", new_tokens_text(rule));
+  if (rule.batch != 1) text += fmt::format(", batch {}", rule.batch);
+  return text;
+}
+
+std::string route_headline(const Route& route) {
+  return fmt::format("route: {}: {}", route.study, route_outcome(route));
+}
+
+std::string route_outcome(const Route& route) {
+  const auto& rules = route.policy.rules;
+  const auto abstains = std::ranges::count_if(rules, &PolicyRule::abstains);
+  const auto failures = std::ssize(route.failures());
+  const auto refuted = std::ssize(route.refuted);
+  const std::string policy = fmt::format(
+      "{}{}, {} of them {}", route.policy_given ? "a given policy of " : "",
+      counted(std::ssize(rules), "rule"), abstains, abstains == 1 ? "abstains" : "abstain");
+  std::string safety = failures == 0 ? "every measured stratum has a safe arm" : "FAILS: ";
+  if (failures > refuted) {
+    safety += fmt::format("{} no safe arm", counted(failures - refuted, "measured stratum has",
+                                                    "measured strata have"));
+  }
+  if (refuted > 0) {
+    safety += fmt::format("{}the rows prove {} slower than the safe arm",
+                          failures > refuted ? ", and " : "", counted(refuted, "choice"));
+  }
+  return fmt::format("{}; {}", policy, safety);
+}
+
+std::string fallback_sentence(const Route& route) {
+  const std::string& arm = route.policy.fallback;
+  if (arm.empty()) {
+    return fmt::format(
+        "A request that no rule covers has to be refused: {}.",
+        route.policy_given ? "the policy names no fallback" : "no arm is safe on every stratum");
+  }
+  return fmt::format(
+      "{} is safe on every stratum: a request that no rule covers goes there{}.", arm,
+      falls_back_alike(route.policy) ? ", and so does one whose rule gives way" : "");
+}
+
+Table rule_table(const Route& route) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"model", Align::kLeft},
+               {"batch"},
+               {"new_tokens"},
+               {"from_tokens"},
+               {"to_tokens"},
+               {"take", Align::kLeft},
+               {"fallback", Align::kLeft},
+               {"ratio", Align::kLeft},
+               {"verdict", Align::kLeft},
+               {"strata"},
+               {"rows"},
+               {"abstains_because", Align::kLeft},
+               {"taken_because", Align::kLeft}},
+              {}};
+  for (const PolicyRule& rule : route.policy.rules) {
+    int64_t rows = 0;
+    for (const RuleEvidence& evidence : rule.evidence) rows += evidence.rows;
+    const std::string ratio = ratio_text(rule, 3);
+    table.rows.push_back(
+        {TableCell::of(std::string(phase_name(rule.phase))), TableCell::of(rule.model),
+         TableCell::of(rule.batch), arm_cell(new_tokens_text(rule)), TableCell::of(rule.shortest),
+         TableCell::of(rule.longest), arm_cell(rule.arm), arm_cell(rule.fallback), arm_cell(ratio),
+         arm_cell(verdicts_text(rule)), TableCell::of(measured_strata(rule)), TableCell::of(rows),
+         arm_cell(rule.abstains ? rule.because : ""), arm_cell(rule.abstains ? "" : rule.because)});
+  }
+  return table;
+}
+
+Table rule_screen_table(const Route& route) {
+  const std::vector<PolicyRule> rules = joined_over_new_tokens(route.policy);
+  std::set<std::string> models;
+  std::set<int64_t> batches;
+  std::map<Phase, std::set<int64_t>> new_tokens;
+  for (const PolicyRule& rule : rules) {
+    models.insert(rule.model);
+    batches.insert(rule.batch);
+    new_tokens[rule.phase].insert(rule.new_tokens);
+  }
+  const bool several_new =
+      std::ranges::any_of(new_tokens, [](const auto& of) { return of.second.size() > 1; }) ||
+      std::ranges::any_of(rules, [](const auto& rule) { return rule.new_tokens_span > 0; });
+  Table table;
+  table.columns.push_back({"phase", Align::kLeft});
+  if (models.size() > 1) table.columns.push_back({"model", Align::kLeft});
+  if (batches.size() > 1) table.columns.push_back({"batch"});
+  table.columns.push_back({several_new ? kPromptColumn : "tokens"});
+  if (several_new) table.columns.push_back({"new"});
+  table.columns.push_back({"take", Align::kLeft});
+  const bool several_fallbacks = !falls_back_alike(route.policy);
+  if (several_fallbacks) table.columns.push_back({"fallback", Align::kLeft});
+  table.columns.push_back({"ratio", Align::kLeft, true});
+  table.columns.push_back({"verdict", Align::kLeft});
+  for (const PolicyRule& rule : rules) {
+    auto& row = table.rows.emplace_back();
+    row.push_back(TableCell::of(std::string(phase_name(rule.phase))));
+    if (models.size() > 1) row.push_back(TableCell::of(rule.model));
+    if (batches.size() > 1) row.push_back(TableCell::of(rule.batch));
+    row.push_back(TableCell::of(lengths_text(rule.shortest, rule.longest)));
+    if (several_new) row.push_back(arm_cell(new_tokens_text(rule)));
+    row.push_back(rule.arm.empty() ? TableCell::of(std::string("NONE")) : TableCell::of(rule.arm));
+    if (several_fallbacks) row.push_back(arm_cell(rule.fallback));
+    row.push_back(arm_cell(ratio_text(rule, 2)));
+    row.push_back(TableCell::of(screen_verdict(rule)));
+  }
+  return table;
+}
+
+std::string rule_screen_legend(const Route& route) {
+  const Table table = rule_screen_table(route);
+  std::string verdicts;
+  for (const auto& row : table.rows) verdicts += cell_text(row.back()) + ", ";
+  std::string text =
+      "ratio: mean time of that arm over the safe arm's, 95 % interval; of several lengths, the "
+      "range.";
+  const auto is_prompt = [](const Column& column) { return column.name == kPromptColumn; };
+  if (std::ranges::any_of(table.columns, is_prompt)) text += " prompt, new: tokens.";
+  const auto explain = [&](Decision::Kind kind, std::string_view meaning) {
+    const std::string word(decision_word(kind));
+    if (verdicts.contains(word + ",")) text += fmt::format(" {}: {}.", word, meaning);
+  };
+  explain(Decision::Kind::kBest, "than every other arm");
+  explain(Decision::Kind::kAhead, "faster than the baseline, open against the runner-up");
+  explain(Decision::Kind::kNoDifference,
+          "to the other fastest arms; the safe arm is taken if it is one of them");
+  explain(Decision::Kind::kOnlyOne, "no other arm is comparable");
+  return text;
+}
+
+Table evidence_table(const Route& route) {
+  Table table{"",
+              {{"rule", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"scenario", Align::kLeft},
+               {"new_tokens"},
+               {"verdict", Align::kLeft},
+               {"ratio", Align::kLeft},
+               {"rows"},
+               {"mean_ms"},
+               {"p99_ms"},
+               {"fallback", Align::kLeft},
+               {"fallback_mean_ms"},
+               {"fallback_p99_ms"},
+               {"compile_ms"}},
+              {}};
+  for (const PolicyRule& rule : route.policy.rules) {
+    for (const RuleEvidence& evidence : rule.evidence) {
+      const auto ms = [](const std::optional<double>& value) {
+        return value ? TableCell::of(format_significant(*value, 4)) : TableCell::absent();
+      };
+      PolicyRule alone = rule;
+      alone.evidence = {evidence};
+      table.rows.push_back(
+          {TableCell::of(rule_place(rule)), arm_cell(rule.arm),
+           TableCell::of(evidence.verdict == kNotMeasured
+                             ? lengths_text(evidence.shortest, evidence.longest) + " tokens"
+                             : evidence.scenario),
+           evidence.new_tokens > 0 ? TableCell::of(evidence.new_tokens) : TableCell::absent(),
+           TableCell::of(evidence.verdict), arm_cell(ratio_text(alone, 3)),
+           TableCell::of(evidence.rows), ms(evidence.mean_ms), ms(evidence.p99_ms),
+           arm_cell(rule.fallback), ms(evidence.fallback_mean_ms), ms(evidence.fallback_p99_ms),
+           ms(evidence.compile_ms)});
+    }
+  }
+  return table;
+}
+
+Table trigger_table(const Route& route) {
+  Table table{"",
+              {{"rule", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"trigger", Align::kLeft},
+               {"allowed"},
+               {"window"},
+               {"limit_ms"},
+               {"source", Align::kLeft}},
+              {}};
+  for (const PolicyRule& rule : route.policy.rules) {
+    for (const PolicyTrigger& trigger : rule.triggers) {
+      table.rows.push_back(
+          {TableCell::of(rule_place(rule)), TableCell::of(rule.arm),
+           TableCell::of(std::string(trigger_name(trigger.kind))), TableCell::of(trigger.allowed),
+           trigger.window > 0 ? TableCell::of(trigger.window) : TableCell::absent(),
+           TableCell::of(trigger.limit_ms), TableCell::of(trigger.source)});
+    }
+  }
+  return table;
+}
+
+Table identity_table(const Route& route) {
+  Table table{"", {{"axis", Align::kLeft}, {"value", Align::kLeft}}, {}};
+  for (const auto& [axis, value] : route.policy.identity) {
+    table.rows.push_back({TableCell::of(axis), TableCell::of(value)});
+  }
+  return table;
+}
+
+}  // namespace assay

@@ -1,0 +1,42 @@
+// The identity of the measured program and the way of measuring: the first section of a report.
+#include "base/text/text.h"
+#include "report/sections/sections.h"
+
+namespace assay {
+
+ReportSection identity_section(const Findings& findings) {
+  const StudySummary& study = findings.study;
+  ReportSection section{"Identity", {}, {}};
+  if (!study.complete) {
+    section.lines.emplace_back(
+        "INCOMPLETE RUN: these figures cover the rows committed so far and will change.");
+  }
+  Table table{"", {{"what", Align::kLeft}, {"value", Align::kLeft}}, {}};
+  const auto add = [&](const std::string& what, const std::string& value) {
+    if (!value.empty()) table.rows.push_back({TableCell::of(what), TableCell::of(value)});
+  };
+  add("study", study.name);
+  add("arms", join(study.arms, ", "));
+  add("baseline", study.baseline);
+  add("order", study.order);
+  const auto number = [](const std::optional<int64_t>& value) {
+    return value ? std::to_string(*value) : std::string();
+  };
+  add("seed", number(study.seed));
+  add("repetitions", number(study.repetitions));
+  add("warm-ups", number(study.warmup));
+  add("rows", std::to_string(study.rows));
+  add("started", study.started_at);
+  for (size_t i = 0; findings.sittings.size() > 1 && i < findings.sittings.size(); ++i) {
+    const SittingSummary& sitting = findings.sittings[i];
+    const std::string differs = difference_text(sitting.differs, 3, false);
+    add(fmt::format("sitting {}", i + 1),
+        fmt::format("{}: {}{}", sitting.started_at, sitting_rows(sitting),
+                    differs.empty() ? "" : "; differs from the first in " + differs));
+  }
+  for (const auto& [key, value] : findings.identity) add(key, value);
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
+}  // namespace assay

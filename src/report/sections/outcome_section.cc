@@ -1,0 +1,66 @@
+// Crash rates: the outcome of every attempt, before any latency.
+#include "base/text/text.h"
+#include "report/sections/sections.h"
+
+namespace assay {
+namespace {
+
+std::string counts(const std::map<std::string, int64_t>& by_name) {
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : by_name) parts.push_back(fmt::format("{} {}", count, name));
+  return join(parts, ", ");
+}
+
+TableCell text_or_absent(std::string text) {
+  return text.empty() ? TableCell::absent() : TableCell::of(std::move(text));
+}
+
+Table make_table(std::string title) {
+  return {std::move(title),
+          {{"phase", Align::kLeft},
+           {"stratum", Align::kLeft},
+           {"arm", Align::kLeft},
+           {"attempted"},
+           {"lost"},
+           {"lost_share"},
+           {"95% interval"},
+           {"status", Align::kLeft},
+           {"error_class", Align::kLeft}},
+          {}};
+}
+
+}  // namespace
+
+ReportSection outcome_section(const Findings& findings, Detail detail) {
+  ReportSection section{"Crash rates", {}, {}};
+  section.figures = {"losses"};
+  section.lines.emplace_back(
+      "attempted: rows, warm-ups included. lost: rows whose status is not ok; the interval of "
+      "their share is Wilson's.");
+  Table table = make_table("");
+  Table by_stratum = make_table("By stratum");
+  for (const OutcomeCounts& outcome : findings.outcomes) {
+    if (outcome.stratum && outcome.failed == 0 && detail == Detail::kSummary) continue;
+    const double share =
+        static_cast<double>(outcome.failed) / static_cast<double>(outcome.attempted);
+    TableCell interval = TableCell::absent();
+    if (const auto& bounds = outcome.failed_interval) {
+      interval = {Json::array({bounds->low, bounds->high}),
+                  fmt::format("[{:.1f}, {:.1f}] %", bounds->low * 100, bounds->high * 100)};
+    }
+    Table& target = outcome.stratum ? by_stratum : table;
+    target.rows.push_back(
+        {TableCell::of(std::string(phase_name(outcome.phase))),
+         TableCell::of(outcome.stratum ? stratum_label(findings, *outcome.stratum) : "all"),
+         TableCell::of(outcome.stratum ? arm_label(findings, outcome.arm, *outcome.stratum)
+                                       : arm_label(findings, outcome.arm, outcome.phase)),
+         TableCell::of(outcome.attempted), TableCell::of(outcome.failed), percent_cell(share),
+         std::move(interval), text_or_absent(counts(outcome.by_status)),
+         text_or_absent(counts(outcome.by_error_class))});
+  }
+  section.tables.push_back(std::move(table));
+  if (!by_stratum.rows.empty()) section.tables.push_back(std::move(by_stratum));
+  return section;
+}
+
+}  // namespace assay

@@ -1,0 +1,61 @@
+// Bands of a ratio and of its interval.
+#include "stats/estimates/reproduction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/summary.h"
+
+namespace assay::stats {
+namespace {
+
+// 102 of 100 is 2 % away, and 102.0 / 100 - 1 is a little more than 0.02.
+constexpr double kRoundingOfRatio = 1e-12;
+
+ReproductionBand band_of(double distance, const BandLimits& limits) {
+  distance -= kRoundingOfRatio;
+  if (distance <= limits.strong) return ReproductionBand::kStrongMatch;
+  if (distance <= limits.match) return ReproductionBand::kMatch;
+  return distance <= limits.weak ? ReproductionBand::kWeak : ReproductionBand::kNone;
+}
+
+}  // namespace
+
+std::string_view band_name(ReproductionBand band) {
+  switch (band) {
+    case ReproductionBand::kStrongMatch:
+      return "strong_match";
+    case ReproductionBand::kMatch:
+      return "match";
+    case ReproductionBand::kWeak:
+      return "weak";
+    case ReproductionBand::kNone:
+      return "none";
+    case ReproductionBand::kNull:
+      break;
+  }
+  return "null";
+}
+
+Reproduction reproduction(std::span<const double> means, double published, const BandLimits& limits,
+                          double confidence) {
+  Reproduction found;
+  const auto center = mean(means);
+  if (!center) return found;
+  found.ratio = *center / published;
+  found.band = found.best = found.worst = band_of(std::abs(*found.ratio - 1), limits);
+  const auto spread = moments(means);
+  if (!spread || !(spread->variance > 0)) return found;
+  const auto n = static_cast<double>(spread->n);
+  const StandardError error{.value = std::sqrt(spread->variance / n) / published, .df = n - 1};
+  found.interval = t_interval(*found.ratio, error, confidence);
+  if (!found.interval) return found;
+  const double low = std::abs(found.interval->low - 1);
+  const double high = std::abs(found.interval->high - 1);
+  found.best = band_of(found.interval->contains(1) ? 0 : std::min(low, high), limits);
+  found.worst = band_of(std::max(low, high), limits);
+  return found;
+}
+
+}  // namespace assay::stats

@@ -1,0 +1,125 @@
+// Tests of two independent samples that rest on means: Welch and TOST.
+#include "stats/hypotheses/tests.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace assay::stats {
+namespace {
+
+Moments scaled(const Moments& x, double factor) {
+  return {x.n, x.mean * factor, x.variance * factor * factor};
+}
+
+// The one-sided test with the larger p decides.
+std::optional<TestResult> larger(const std::optional<TestResult>& a,
+                                 const std::optional<TestResult>& b) {
+  if (!a || !b) return std::nullopt;
+  return a->p > b->p || (a->p == b->p && a->log_p > b->log_p) ? a : b;
+}
+
+// P(T > estimate / error): small where the estimate is well above 0.
+std::optional<TestResult> above_zero(double estimate, const StandardError& error) {
+  const double t = estimate / error.value;
+  const auto area = student_t_upper(t, error.df);
+  if (!area) return std::nullopt;
+  return TestResult{t, error.df, area->p, area->log_p};
+}
+
+std::optional<TestResult> below_zero(double estimate, const StandardError& error) {
+  auto result = above_zero(-estimate, error);
+  if (result) result->statistic = -result->statistic;
+  return result;
+}
+
+}  // namespace
+
+StandardError StandardError::widened(const Widening& by) const {
+  return {value * by.error, std::max(1.0, 1 / (1 / (df * by.df) + by.log_variance / 2))};
+}
+
+double interval_widening(double df, const Widening& by, double confidence) {
+  if (by.error <= 1) return 1;
+  constexpr double kLeast = 3;
+  const double level = 1 - (1 - confidence) / 2;
+  const double fewer = StandardError{1, df}.widened(by).df;
+  const auto wide = student_t_quantile(level, std::max(fewer, kLeast));
+  const auto narrow = student_t_quantile(level, std::max(df, kLeast));
+  return wide && narrow ? by.error * *wide / *narrow : by.error;
+}
+
+std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b) {
+  if (a.n < 2 || b.n < 2) return std::nullopt;
+  const double part_a = a.variance / static_cast<double>(a.n);
+  const double part_b = b.variance / static_cast<double>(b.n);
+  const double square = part_a + part_b;
+  if (!(square > 0) || !std::isfinite(square)) return std::nullopt;
+  const double share_a = part_a / square;  // shares keep squares of tiny variances from underflow
+  const double share_b = part_b / square;
+  const double df = 1 / (share_a * share_a / static_cast<double>(a.n - 1) +
+                         share_b * share_b / static_cast<double>(b.n - 1));
+  return StandardError{std::sqrt(square), df};
+}
+
+std::optional<StandardError> pooled_standard_error(const Moments& a, const Moments& b) {
+  if (a.n < 2 || b.n < 2) return std::nullopt;
+  const auto n_a = static_cast<double>(a.n);
+  const auto n_b = static_cast<double>(b.n);
+  const double df = n_a + n_b - 2;
+  const double pooled = (n_a - 1) / df * a.variance + (n_b - 1) / df * b.variance;
+  const double square = pooled * (1 / n_a + 1 / n_b);
+  if (!(square > 0) || !std::isfinite(square)) return std::nullopt;
+  return StandardError{std::sqrt(square), df};
+}
+
+std::optional<TestResult> t_test(double estimate, const StandardError& error) {
+  if (!(error.value > 0)) return std::nullopt;
+  const double t = estimate / error.value;
+  const auto area = student_t_two_sided(t, error.df);
+  if (!area) return std::nullopt;
+  return TestResult{t, error.df, area->p, area->log_p};
+}
+
+std::optional<Interval> t_interval(double estimate, const StandardError& error, double confidence) {
+  const auto t = student_t_quantile(1 - (1 - confidence) / 2, error.df);
+  if (!t || !std::isfinite(estimate)) return std::nullopt;
+  return Interval{estimate - *t * error.value, estimate + *t * error.value};
+}
+
+std::optional<TestResult> welch_t(const Moments& a, const Moments& b) {
+  const auto error = welch_standard_error(a, b);
+  return error ? t_test(a.mean - b.mean, *error) : std::nullopt;
+}
+
+std::optional<TestResult> student_t(const Moments& a, const Moments& b) {
+  const auto error = pooled_standard_error(a, b);
+  return error ? t_test(a.mean - b.mean, *error) : std::nullopt;
+}
+
+std::optional<TestResult> tost(double estimate, const StandardError& error, double low,
+                               double high) {
+  assert(low < high);
+  if (!(error.value > 0)) return std::nullopt;
+  return larger(above_zero(estimate - low, error), below_zero(estimate - high, error));
+}
+
+std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, double low,
+                                          double high) {
+  const auto error = welch_standard_error(a, b);
+  if (!error) return std::nullopt;
+  return tost(a.mean - b.mean, *error, low, high);
+}
+
+std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high,
+                                     const Widening& widening) {
+  assert(low < high);
+  if (!(low > 0) || !(a.mean > 0) || !(b.mean > 0)) return std::nullopt;
+  const auto low_error = welch_standard_error(a, scaled(b, low));
+  const auto high_error = welch_standard_error(a, scaled(b, high));
+  if (!low_error || !high_error) return std::nullopt;
+  return larger(above_zero(a.mean - low * b.mean, low_error->widened(widening)),
+                below_zero(a.mean - high * b.mean, high_error->widened(widening)));
+}
+
+}  // namespace assay::stats
