@@ -65,10 +65,10 @@ def main():
     ran = 0
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, PATH=f"{assay.parent}:{os.environ['PATH']}")
-        environment["DEMO_BUNDLE"] = f"{folder}/demo"
+        environment["DEMO_BUNDLE"], quick = f"{folder}/demo", {}
         if not full:
             environment["DEMO_STUDY"] = short_demo(source, assay, pathlib.Path(folder))
-            compiler = quick_compiler(pathlib.Path(folder))
+            quick = {"ASSAY_CXX": quick_compiler(pathlib.Path(folder)), "ASSAY_KERNEL_CACHE": f"{folder}/kernels"}
         ready_studies(source, pathlib.Path(folder), full)
         for command in commands(document.read_text()):
             if command.startswith(("make test", "git clone", "cd ")):
@@ -77,10 +77,9 @@ def main():
             wanted = int(wanted.group(1)) if wanted else 0
             where = source if command.startswith("make ") else folder
             # Other commands than the demo judge what compiled arms gain, so their kernels are as anybody's.
-            quick = {"ASSAY_CXX": compiler} if command == "make demo" and not full else {}
             start = time.monotonic()
-            done = subprocess.run(["bash", "-c", command], cwd=where, env=environment | quick, text=True,
-                                  stdin=subprocess.DEVNULL, capture_output=True)
+            done = subprocess.run(["bash", "-c", command], cwd=where, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  env=environment | (quick if command == "make demo" else {}))
             ran += 1
             if done.returncode != wanted:
                 print(f"{document.name}: `{command}`: expected exit {wanted}, found {done.returncode}\n"
