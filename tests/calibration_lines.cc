@@ -41,7 +41,7 @@ bool CalibrationLines::print() const {
   const auto bars = std::ranges::count_if(lines_, &Line::has_bar);
   const double errors = *stats::normal_quantile(1 - 0.05 / static_cast<double>(bars));
   for (const Line& line : lines_) {
-    const bool missed = line.missed(errors);
+    const bool missed = line.missed(errors, static_cast<double>(trials_));
     std::string bar = line.least > 0 && line.most < 1
                           ? fmt::format("{:.0f} to {:.0f} %", line.least * 100, line.most * 100)
                       : line.most < 1  ? fmt::format("at most {:.0f} %", line.most * 100)

@@ -35,8 +35,8 @@ class CalibrationLines {
            bool promised = true);
 
   // Prints a Markdown table. False: a promised bar is missed by more than chance explains, which is
-  // so many standard errors that a table whose every bar is just met fails in 5 % of seeds
-  // (Bonferroni).
+  // so many standard errors of a rate at the bar that a table whose every bar is just met fails in
+  // 5 % of seeds (Bonferroni).
   bool print() const;
 
   // True in long trials. Short ones needn't draw what has no bar.
@@ -54,8 +54,9 @@ class CalibrationLines {
     double most = 1;
     bool promised = true;
     bool has_bar() const { return least > 0 || most < 1; }
-    bool missed(double errors) const {
-      return rate + errors * error < least || rate - errors * error > most;
+    bool missed(double errors, double trials) const {
+      return rate < least - errors * standard_error(least, trials) ||
+             rate > most + errors * standard_error(most, trials);
     }
   };
 
