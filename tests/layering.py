@@ -1,9 +1,10 @@
 """Holds src/README.md's tables of modules and of their folders against the CMake targets and the includes, and finds
-cycles.
+cycles, also among the modules of the torch worker.
 
 usage: layering.py SOURCE_ROOT
 """
 
+import ast
 import pathlib
 import re
 import sys
@@ -168,14 +169,29 @@ def check_rooms(src, rooms, targets):
                     yield f'{where}:{line}: {module}/{room} includes "{match[1]}", which src/README.md doesn\'t let it'
 
 
+def read_imports(package):
+    """Module of a Python package -> the modules of the package that it imports, those for types alone too."""
+    imports = {}
+    for path in sorted(package.glob("*.py")):
+        used = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == package.name:
+                used.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package.name + "."):
+                used.add(node.module.split(".")[1])
+        imports[path.stem] = used
+    return imports
+
+
 def main():
     src = pathlib.Path(sys.argv[1]).resolve() / "src"
     table = read_table(src / "README.md")
     rooms = read_rooms(src / "README.md")
     targets = read_targets(src)
+    imports = read_imports(src.parent / "workers" / "torch" / "assay_torch")
     problems = []
-    if len(table) < 5 or len(targets) < 5 or not rooms:
-        found = f"{len(table)} rows, {len(targets)} targets and {len(rooms)} modules with folders"
+    if len(table) < 5 or len(targets) < 5 or not rooms or len(imports) < 5:
+        found = f"{len(table)} rows, {len(targets)} targets, {len(rooms)} modules with folders, {len(imports)} of Python"
         problems.append(f"read {found}: the parser is at fault")
     problems += check_targets(table, targets)
     problems += check_includes(src, table, targets)
@@ -184,6 +200,7 @@ def main():
         ("src/README.md", {name: used for name, used in table.items() if used != ALL}),
         ("CMake", {name: deps for name, (_, deps) in targets.items()}),
         *((f"src/README.md: {module}", allowed) for module, allowed in sorted(rooms.items())),
+        ("workers/torch", imports),
     ):
         cycle = find_cycle(graph)
         if cycle:

@@ -13,7 +13,7 @@ from typing import Any, Iterator
 
 import torch
 
-from assay_torch import bandwidth, compat, evidence, models, profiling
+from assay_torch import bandwidth, compat, models, profiling
 from assay_torch.arms import PARTS, Arm
 from assay_torch.cachedirs import CacheFolders
 from assay_torch.caches import Caches
@@ -172,10 +172,6 @@ class Engine:
         if not path.is_file():
             raise Unsupported(f"tokenize: expected {path}, found no such file")
         return Tokenizer.from_file(str(path)).encode(text, add_special_tokens=True).ids
-
-    def evidence(self, phase: str) -> dict[str, Any]:
-        self.folders.begin_request()
-        return evidence.collect(self, phase)
 
     # Parts
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from assay_torch import toolchain
 from assay_torch.arms import PARTS
+from assay_torch.engine import Engine
 from assay_torch.options import CUDAGRAPH_MODES, MANUAL
 from assay_torch.units import Runs, Unit, counters
 from assay_torch.watch import Events, Watch
-
-if TYPE_CHECKING:
-    from assay_torch.engine import Engine
 
 MOST_RECORDS = 500  # an evidence message has its greatest length
 
 
 def collect(engine: Engine, phase: str) -> dict[str, Any]:
     """Evidence of the last unit of the phase; the facts of the process's other units are beside it, if there."""
+    engine.folders.begin_request()
     unit = engine.unit_of(phase)
     runs = unit.runs
     found: dict[str, Any] = {"phase": phase, "requested": _requested(engine), "actual": _actual(engine, runs),

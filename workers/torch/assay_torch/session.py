@@ -64,7 +64,8 @@ class Session:
         return {"ids": self._engine.tokenize(text)}
 
     def evidence(self, phase: str) -> dict[str, Any]:
-        return {"evidence": self._engine.evidence(phase)}
+        from assay_torch.evidence import collect
+        return {"evidence": collect(self._engine, phase)}
 
     def close(self) -> None:
         if self._folders:

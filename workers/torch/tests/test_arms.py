@@ -8,6 +8,7 @@ import pytest
 from assay_torch import compat
 from assay_torch.engine import RIVALS
 from assay_torch.errors import NonFinite
+from assay_torch.evidence import collect
 from assay_torch.requests import Prepare, Prompt, Shape
 
 from conftest import CHEAP, FAMILIES, SOAK, TOY, native_tokens
@@ -59,10 +60,10 @@ def test_parity_of_the_prepared_shape_compiles_nothing(arm, cache):
     engine = arm(CHEAP, cache=cache, **(AOT | {"recompile_limit": 16}))
     case = padded(make_prompts()[:1])
     run(engine, [case])
-    before = engine.evidence("kv_decode")["counters"]
+    before = collect(engine, "kv_decode")["counters"]
     assert before["unique_graphs"] > 1
     engine.parity(Shape("kv_decode", 1, STEPS + 1, case.padded_len + STEPS), case)
-    after = engine.evidence("kv_decode")["counters"]
+    after = collect(engine, "kv_decode")["counters"]
     for name in ("unique_graphs", "recompiles", "compile_ns"):
         assert after[name] == before[name], name
 
@@ -81,7 +82,7 @@ def test_eager_says_what_the_native_engine_says(arm, checkpoints_of, family, cac
     assert sample["output_hash"] == output_hash([steps])
     assert sample["tokens"] == shape.new_tokens
     assert sample["counters"] == {}
-    assert engine.evidence("kv_decode")["compiler_real"] == "not_applicable"
+    assert collect(engine, "kv_decode")["compiler_real"] == "not_applicable"
 
 
 CAPTURED = [("llama", "static", "aot_eager"), ("gpt2", "dynamic", "eager")]
@@ -97,7 +98,7 @@ def test_a_backend_that_captures_and_generates_nothing(arm, checkpoints_of, fami
     samples = run(engine, [padded(prompts)] * 2, padding=True)
     assert samples[1]["counters"]["fallbacks"] == 0
     assert samples[1]["counters"]["graph_runs"] >= STEPS
-    evidence = engine.evidence("kv_decode")
+    evidence = collect(engine, "kv_decode")
     assert evidence["compiler_real"] == "label_only", evidence["reasons"]
     assert evidence["actual"]["backend"] == backend
     assert evidence["counters"]["unique_graphs"] >= 2
@@ -115,7 +116,7 @@ def check_compiled(arm, checkpoints_of, family, cache, settings, batch=1):
     samples = run(engine, [prompt] * 3, "e2e_kv", padding=batch > 1)
     assert samples[-1]["output_hash"] == run(eager, [prompt] * 3, "e2e_kv", padding=batch > 1)[0]["output_hash"]
     assert samples[0]["ttft_ns"] < samples[0]["latency_ns"]
-    evidence = engine.evidence("e2e_kv")
+    evidence = collect(engine, "e2e_kv")
     # The shape that was prepared, so that nothing more is compiled.
     shape = Shape("kv_decode", batch, STEPS, prompt.padded_len + STEPS)
     tokens = engine.parity(shape, prompt)["tokens"]
@@ -195,7 +196,7 @@ def test_split_compilation(arm, phases, phase, verdict):
     samples = run(engine, [padded(make_prompts()[:1])] * 2, phase)
     assert all(sample["counters"]["fallbacks"] == 0 for sample in samples)
     assert (samples[0]["counters"]["graph_runs"] > 0) == (verdict != "not_applicable")
-    assert engine.evidence(phase)["compiler_real"] == verdict
+    assert collect(engine, phase)["compiler_real"] == verdict
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
@@ -248,7 +249,7 @@ def test_step_times_add_up_to_the_region(arm):
     prompts = [padded(make_prompts()[:1])]
     for phase in ("kv_decode", "e2e_kv"):
         sample = run(engine, prompts, phase)[0]
-        steps = engine.evidence(phase)["step_times"][-1]["step_ns"]
+        steps = collect(engine, phase)["step_times"][-1]["step_ns"]
         assert len(steps) == STEPS and min(steps) > 0
         assert sum(steps) <= sample["latency_ns"] - sample.get("ttft_ns", 0)
 
@@ -278,7 +279,7 @@ def test_the_read_bandwidth_is_measured_before_the_model_is_there(arm, monkeypat
     engine = arm("llama")
     assert order == ["pass"] * 2 * bandwidth.PASSES + ["model"]
     run(engine, [padded(make_prompts()[:1])])
-    found = engine.evidence("kv_decode")["read_bandwidth"]
+    found = collect(engine, "kv_decode")["read_bandwidth"]
     assert found["bytes_per_s"] > 0 and found["bytes"] == 1 << 20
     assert len(order) == 2 * bandwidth.PASSES + 1, "once a process"
     bandwidth.measure.cache_clear()
@@ -354,7 +355,7 @@ def test_half_precision_and_eager_attention(arm, dtype):
     sample = run(engine, [padded(make_prompts())])[0]
     assert sample["tokens"] == 3 * STEPS
     assert engine.loaded()["dtype"] == dtype
-    assert engine.evidence("kv_decode")["actual"]["attn_implementation"] == "eager"
+    assert collect(engine, "kv_decode")["actual"]["attn_implementation"] == "eager"
 
 
 def test_kernels_out_of_the_cache_are_loaded_not_compiled(arm, checkpoints_of):

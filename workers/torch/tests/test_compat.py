@@ -9,6 +9,7 @@ import torch
 import transformers
 from assay_torch import compat
 from assay_torch.errors import Unsupported
+from assay_torch.evidence import collect
 from conftest import CHEAP
 from test_arms import INDUCTOR, STEPS, make_prompts, padded, run
 
@@ -96,7 +97,7 @@ def test_kernels_that_a_torch_does_not_tell_of_are_absent(arm, monkeypatch):
     monkeypatch.setattr(compat, "after_compiling", lambda: None)
     engine = arm(CHEAP, cache="static", **INDUCTOR)
     run(engine, [PROMPT], "prefill")
-    evidence = engine.evidence("prefill")
+    evidence = collect(engine, "prefill")
     kernels = evidence["kernels"]
     assert kernels["in_graphs"] is None
     assert any("kernels in graphs can't be counted" in one["text"] for one in evidence["warnings"])

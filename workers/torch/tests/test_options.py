@@ -1,6 +1,7 @@
 """Options whose effect no other test would miss."""
 
 import pytest
+from assay_torch.evidence import collect
 from assay_torch.requests import Prepare, Prompt, Shape
 from conftest import CHEAP
 from test_arms import AOT, STEPS, make_prompts, padded, run
@@ -37,6 +38,6 @@ def test_cudagraph_trees_reach_inductor(arm):
 def test_options_that_mean_nothing_to_a_mode_are_named(arm):
     engine = arm("llama", dynamic="true", fullgraph=True, recompile_limit=3, step_times=True)
     engine.prepare(Prepare(Shape("prefill", 1, 0, 8), [4], None))
-    ignored = engine.evidence("prefill")["requested"]["ignored"]
+    ignored = collect(engine, "prefill")["requested"]["ignored"]
     assert {"fullgraph", "recompile_limit", "dynamic"} <= set(ignored)
     assert "step_times" not in ignored

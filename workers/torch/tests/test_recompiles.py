@@ -3,6 +3,7 @@
 import pytest
 import torch
 from assay_torch import compat
+from assay_torch.evidence import collect
 from assay_torch.requests import Shape
 
 from conftest import CHEAP, SOAK
@@ -26,7 +27,7 @@ def test_each_new_length_recompiles_and_its_sample_says_so(arm):
     slow = {index for index, sample in enumerate(samples) if sample["counters"]["compile_ns"] > 0}
     assert slow == {1, 3}
     assert min(samples[i]["latency_ns"] for i in slow) > max(samples[i]["latency_ns"] for i in (0, 2, 4))
-    evidence = engine.evidence("prefill")
+    evidence = collect(engine, "prefill")
     assert evidence["counters"]["unique_graphs"] == 3
     first = evidence["recompiles"][0]
     assert "size mismatch at index 1" in first["guard"]
@@ -38,7 +39,7 @@ def test_padding_ends_the_churn(arm):
     engine = arm(CHEAP, **AOT)
     samples = prefill_samples(engine, [4, 7, 7, 9, 4, 16], width=16)
     assert all(sample["counters"]["recompiles"] == 0 for sample in samples)
-    assert engine.evidence("prefill")["counters"]["unique_graphs"] == 1
+    assert collect(engine, "prefill")["counters"]["unique_graphs"] == 1
 
 
 def test_padding_that_was_not_announced_costs_one_graph(arm):
@@ -66,7 +67,7 @@ def test_recompile_limit(arm):
     assert [one["unique_graphs"] for one in counters] == [0, 1, 0, 0, 0]
     assert [one["recompile_limit_hits"] for one in counters] == [0, 0, 1, 0, 0]
     assert [one["fallbacks"] for one in counters] == [0, 0, 1, 1, int(GIVEN_UP)]
-    evidence = engine.evidence("prefill")
+    evidence = collect(engine, "prefill")
     assert evidence["compiler_real"] == "fallback"
     assert evidence["fallback"] == "eager"
     limit = compat.recompile_limit_key(torch._dynamo.config)
@@ -81,7 +82,7 @@ def test_decode_rows_do_not_carry_the_prefills_recompiles(arm):
     prompts = [padded([one]) for one in make_prompts([5, 8, 11])]
     samples = run(engine, prompts)
     assert all(sample["counters"]["recompiles"] == 0 for sample in samples)
-    evidence = engine.evidence("kv_decode")
+    evidence = collect(engine, "kv_decode")
     assert evidence["counters"]["unique_graphs"] == 4  # three prefills and the step
     assert [one["repetition"] for one in evidence["recompiles"] if one["during"] == "measure"] == [1, 2]
 
@@ -92,7 +93,7 @@ def test_growing_cache_under_static_shapes_reaches_the_limit(arm, limit, setting
     engine = arm(CHEAP, cache="dynamic", **AOT, **settings)
     samples = run(engine, [padded(make_prompts()[:1])] * 2, steps=limit + 2)
     assert samples[-1]["counters"]["fallbacks"] > 0
-    evidence = engine.evidence("kv_decode")
+    evidence = collect(engine, "kv_decode")
     assert evidence["counters"]["unique_graphs"] == limit
     assert evidence["counters"]["recompile_limit_hits"] >= 1
     assert evidence["compiler_real"] == "fallback"
@@ -102,14 +103,14 @@ def test_counts_are_of_the_arm_alone(arm):
     """Compilations of another arm of the process, and those that explain() traces, aren't counted."""
     prefill_samples(arm(CHEAP, **AOT), [4, 7])
     engine = arm(CHEAP, **{**AOT, "explain": True})
-    assert engine.evidence("prefill")["counters"]["unique_graphs"] == 0
+    assert collect(engine, "prefill")["counters"]["unique_graphs"] == 0
     prefill_samples(engine, [4])
-    evidence = engine.evidence("prefill")
+    evidence = collect(engine, "prefill")
     assert evidence["counters"]["unique_graphs"] == 1
     assert [one["part"] for one in evidence["explain"]] == ["prefill", "decode"]
     assert all(one["graphs"] == 1 and one["graph_breaks"] == 0 for one in evidence["explain"])
     assert [one["compile_id"] for one in evidence["graphs"]] == ["0/0"]
-    assert engine.evidence("kv_decode")["compiler_real"] == "unproven"
+    assert collect(engine, "kv_decode")["compiler_real"] == "unproven"
     assert Shape("prefill", 1, 0, 4).prefills
 
 
@@ -120,7 +121,7 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
     engine = arm(CHEAP, cache="static", recompile_limit=2, **AOT)
     for prompt in prompts:
         assert [one["counters"]["fallbacks"] for one in run(engine, [padded([prompt])] * 2)] == [0, 0]
-        evidence = engine.evidence("kv_decode")
+        evidence = collect(engine, "kv_decode")
         assert evidence["counters"]["unique_graphs"] == 2 == len(evidence["graphs"]), "the prefill's and the step's"
         assert evidence["counters"]["recompiles"] == len(evidence["recompiles"]) == 1
         assert {one["unit"] for one in evidence["graphs"] + evidence["recompiles"]} == {evidence["unit"]}
@@ -131,7 +132,7 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
     kept = arm(CHEAP, cache="static", reset="never", recompile_limit=2, **AOT)
     fallbacks = [sum(one["counters"]["fallbacks"] for one in run(kept, [padded([prompt])])) for prompt in prompts]
     assert fallbacks[0] == 0 and fallbacks[-1] > 0
-    evidence = kept.evidence("kv_decode")
+    evidence = collect(kept, "kv_decode")
     assert evidence["compiler_real"] == "fallback" and evidence["unit"] == 2 and evidence["resets"] == 0
     assert "torch._dynamo hit config." in evidence["fallback_error"]
     assert evidence["counters"]["fallbacks"] == fallbacks[-1]
@@ -146,7 +147,7 @@ def test_evidence_is_of_the_unit_and_not_of_another_in_the_same_process(arm, res
 
     def unit(steps):
         fallbacks = [one["counters"]["fallbacks"] for one in run(engine, prompts, steps=steps)]
-        return fallbacks, engine.evidence("kv_decode")
+        return fallbacks, collect(engine, "kv_decode")
     fallbacks, clean = unit(1)
     assert fallbacks == [0, 0] and clean["compiler_real"] == "label_only" and clean["fallback"] is False
     assert clean["counters"]["recompile_limit_hits"] == 0 == len(clean["recompile_limits"])
@@ -168,20 +169,20 @@ def test_evidence_is_of_the_unit_and_not_of_another_in_the_same_process(arm, res
         len(clean[name]) for name in ("graphs", "recompiles", "recompile_limits", "step_times")]
     assert len(again["step_times"]) == 2
     assert again["counters_of_process"]["fallbacks"] == churned["counters"]["fallbacks"]
-    assert engine.evidence("prefill")["counters"]["calls"] == 0, "of no unit: nothing was prepared in that phase"
+    assert collect(engine, "prefill")["counters"]["calls"] == 0, "of no unit: nothing was prepared in that phase"
 
 
 def test_an_earlier_unit_can_still_be_asked_for_by_its_phase(arm):
     engine = arm(CHEAP, recompile_limit=2, **AOT)
     prefill_samples(engine, [4, 5, 6])
-    before = engine.evidence("prefill")
+    before = collect(engine, "prefill")
     assert before["compiler_real"] == "fallback"
     run(engine, [padded(make_prompts()[:1])] * 2, steps=1)
-    after = engine.evidence("prefill")
+    after = collect(engine, "prefill")
     without = ("counters_of_process", "resets")
     assert {name: value for name, value in after.items() if name not in without} == {
         name: value for name, value in before.items() if name not in without}
-    assert engine.evidence("kv_decode")["compiler_real"] == "label_only"
+    assert collect(engine, "kv_decode")["compiler_real"] == "label_only"
 
 
 def test_explain_is_in_no_time_of_the_unit_and_once_a_process(arm, monkeypatch):
@@ -203,7 +204,7 @@ def test_explain_is_in_no_time_of_the_unit_and_once_a_process(arm, monkeypatch):
         assert prepared["seconds"] < 10_000 and prepared["evidence"]["compile_seconds"] < 10_000
         assert prepared["evidence"]["explain_seconds"] == pytest.approx(20_000 if steps else 0, abs=1000)
         assert engine.measure(shape, 0, prompt)["counters"]["compile_ns"] == 0
-        evidence = engine.evidence(phase)
+        evidence = collect(engine, phase)
         assert [one["seconds"] < 10_000 for one in evidence["prepared"]] == [True]
         assert [one["part"] for one in evidence["explain"]] == ["prefill", "decode"], "told with every unit"
     assert during == [("prefill", "prepare"), ("decode", "prepare")]
@@ -230,7 +231,7 @@ def test_graph_breaks_are_recorded_with_their_reason(arm):
     samples = prefill_samples(engine, [4, 4])
     assert [sample["counters"]["fallbacks"] for sample in samples] == [0, 0]
     assert samples[1]["counters"]["graph_runs"] >= 2, "a call is several graphs now"
-    evidence = engine.evidence("prefill")
+    evidence = collect(engine, "prefill")
     assert evidence["counters"]["graph_breaks"] >= 1
     assert any("made_by_the_test" in one["text"] for one in evidence["graph_breaks"])
     assert evidence["explain"][0]["graph_breaks"] >= 1
@@ -252,4 +253,4 @@ def test_explain_where_the_model_has_no_room_for_a_step(arm):
     from assay_torch.requests import Prepare
     engine.prepare(Prepare(shape, [256], False))
     assert engine.measure(shape, 0, prompt)["counters"]["fallbacks"] == 0
-    assert [(one["part"], one["graphs"]) for one in engine.evidence("prefill")["explain"]] == [("prefill", 1)]
+    assert [(one["part"], one["graphs"]) for one in collect(engine, "prefill")["explain"]] == [("prefill", 1)]

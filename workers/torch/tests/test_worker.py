@@ -222,6 +222,7 @@ def test_each_cell_compiles_its_kernels_anew(arm, tmp_path, monkeypatch):
     """A second unit of the same model, even of the same shape, finds nothing of the first."""
     from assay_torch import compat
     from assay_torch.cachedirs import CacheFolders
+    from assay_torch.evidence import collect
     from assay_torch.requests import Prepare, Prompt, Shape
     for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
         monkeypatch.setenv(name, os.environ[name])  # put back behind the test
@@ -233,7 +234,7 @@ def test_each_cell_compiles_its_kernels_anew(arm, tmp_path, monkeypatch):
     found = []
     for _ in range(2):
         prepared = engine.prepare(Prepare(shape, [5], False))["evidence"]["counters"]
-        found.append((prepared, engine.measure(shape, 0, prompt), engine.evidence("prefill")))
+        found.append((prepared, engine.measure(shape, 0, prompt), collect(engine, "prefill")))
     (root,) = glob.glob(str(tmp_path / "assay-torch-cache-*"))
     assert sorted(os.listdir(root)) == ["1", "lock"], "the first unit's folders are gone"
     folders.remove()
@@ -251,6 +252,7 @@ def test_each_cell_compiles_its_kernels_anew(arm, tmp_path, monkeypatch):
 
 
 def test_without_a_reset_a_unit_is_proven_by_the_kernels_of_an_earlier_one_and_is_not_fresh(arm, monkeypatch):
+    from assay_torch.evidence import collect
     from assay_torch.requests import Prepare, Prompt, Shape
     engine = arm(CHEAP, cache="static", mode="default", dynamic="false", reset="never")
     monkeypatch.setattr(engine.folders, "fresh", True)
@@ -258,7 +260,7 @@ def test_without_a_reset_a_unit_is_proven_by_the_kernels_of_an_earlier_one_and_i
     for fresh in (1, 0):
         engine.prepare(Prepare(shape, [4], False))
         assert engine.measure(shape, 0, prompt)["counters"]["fresh_cache"] == fresh
-        evidence = engine.evidence("prefill")
+        evidence = collect(engine, "prefill")
         assert evidence["cache_folders"]["fresh"] is bool(fresh) and evidence["compiler_real"] == "yes"
         assert ("this process wrote" in evidence["reasons"][1]) is not bool(fresh), evidence["reasons"]
     assert evidence["counters"]["unique_graphs"] == 0 == evidence["kernels"]["in_graphs"] and evidence["unit"] == 1
@@ -266,13 +268,14 @@ def test_without_a_reset_a_unit_is_proven_by_the_kernels_of_an_earlier_one_and_i
 
 def test_a_torch_that_cannot_forget_its_kernels_is_not_called_fresh(arm, monkeypatch):
     from assay_torch import compat
+    from assay_torch.evidence import collect
     from assay_torch.requests import Prepare, Shape
     engine = arm(CHEAP, cache="static", mode="default", dynamic="false", torch_backend="aot_eager")
     monkeypatch.setattr(engine.folders, "fresh", True)
     monkeypatch.setattr(compat, "forget_kernels", lambda: None)
     for fresh in (True, False):
         engine.prepare(Prepare(Shape("prefill", 1, 0, 4), [4], False))
-        assert engine.evidence("prefill")["cache_folders"]["fresh"] is fresh
+        assert collect(engine, "prefill")["cache_folders"]["fresh"] is fresh
 
 
 def test_kernels_of_other_processes_are_not_counted(tmp_path, monkeypatch):
