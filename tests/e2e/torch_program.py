@@ -32,7 +32,7 @@ class TorchProgram(ProgramTest):
     @classmethod
     def call(cls, *arguments, program=ASSAY, **variables):
         return subprocess.run([str(program), *map(str, arguments)], cwd=cls.folder, env=ENVIRONMENT | variables,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=3500)
 
     @classmethod
     def run_study(cls, name, study, *flags, **variables):
