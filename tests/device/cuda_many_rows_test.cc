@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <tuple>
+#include <vector>
 
+#include "cuda_driver.h"
 #include "engine/codegen/cpu/random_case.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -247,10 +250,29 @@ TEST_P(CudaManyRowsOf, ProductsEqualTheInterpreters) {
                      {{1, 9, 9}, {1, 17, 20}, {2, 32, 32}, {2, 65, 65}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, CudaManyRowsOf,
-                         testing::Combine(testing::Values(0, 1, 2),
-                                          testing::Values(DType::kF32, DType::kBF16, DType::kF16),
-                                          testing::Bool()));
+constexpr std::array kTypes = {DType::kF32, DType::kBF16, DType::kF16};
+
+// True where a case takes the processor seconds, and the soak has all of them.
+bool only_few_cases() {
+  return assay::test::on_the_processor() && !assay::test::in_the_soak();
+}
+
+std::vector<std::tuple<size_t, DType, bool>> family_cases() {
+  if (only_few_cases()) {
+    return {{0, DType::kF32, true},
+            {1, DType::kBF16, true},
+            {2, DType::kF16, true},
+            {0, DType::kBF16, false}};
+  }
+  std::vector<std::tuple<size_t, DType, bool>> all;
+  for (const size_t family : {0, 1, 2}) {
+    for (const DType dtype : kTypes) {
+      for (const bool fused : {false, true}) all.emplace_back(family, dtype, fused);
+    }
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Families, CudaManyRowsOf, testing::ValuesIn(family_cases()));
 
 // The processor's own suite: every kind of kernel, of steps and prompts.
 TEST_F(CudaManyRows, KernelsOfRandomGraphsEqualTheInterpreters) {
@@ -334,9 +356,22 @@ TEST_P(CudaAttention, OfManyRowsEqualsTheInterpreters) {
   run<AttentionKernel>(attention_graph(6, 2, head_dim, dtype), DType::kF32, {{140, 1, 90}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Heads, CudaAttention,
-                         testing::Combine(testing::Values(6, 16, 64, 80, 128, 130),
-                                          testing::Values(DType::kF32, DType::kBF16, DType::kF16)));
+// Few: heads of odd sizes, and those that warpgroups multiply on Hopper in both types of 16 bits.
+std::vector<std::tuple<int64_t, DType>> head_cases() {
+  if (only_few_cases()) {
+    return {{6, DType::kF32},
+            {64, DType::kBF16},
+            {80, DType::kBF16},
+            {128, DType::kF16},
+            {130, DType::kF16}};
+  }
+  std::vector<std::tuple<int64_t, DType>> all;
+  for (const int64_t head_dim : {6, 16, 64, 80, 128, 130}) {
+    for (const DType dtype : kTypes) all.emplace_back(head_dim, dtype);
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Heads, CudaAttention, testing::ValuesIn(head_cases()));
 
 }  // namespace
 }  // namespace assay::engine
