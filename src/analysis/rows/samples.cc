@@ -113,7 +113,7 @@ Execution Group::execution() const {
   if (eager > 0) return eager == warm.size() ? Execution::kFellBack : Execution::kPartly;
   if (real == CompilerReal::kYes) return Execution::kCompiled;
   if (real != CompilerReal::kFallback) return Execution::kUnproven;
-  // Beyond the timed rows, that is.
+  // The fallback lies beyond the timed rows.
   return report().ran_as_other_mode() ? Execution::kOtherMode : Execution::kPartly;
 }
 
