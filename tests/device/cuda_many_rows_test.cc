@@ -11,6 +11,7 @@
 
 #include "cuda_driver.h"
 #include "engine/codegen/cpu/random_case.h"
+#include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/device/cuda/many_rows.h"
@@ -111,6 +112,9 @@ class GpuHarness : public test::Harness {
   void execute() override {
     if (std::holds_alternative<AttentionKernel>(kernel_.body)) {
       kernel_.run_sizes = {case_.dims.batch, case_.dims.q_len, {}, {}};  // it has forms by them
+    } else if (case_.dims.q_len == 1) {  // a step, of the forms of a batch
+      kernel_.run_sizes = {case_.dims.batch, 1, {}, {}};
+      kernel_.dims.q_len = 1;
     }
     if (narrow_) {
       for (const size_t buffer : narrow_buffers()) {
@@ -165,7 +169,8 @@ class GpuHarness : public test::Harness {
           static_cast<unsigned>(one.threads), arguments.data(), false, one.shared_bytes);
     };
     const auto* product = std::get_if<ProductKernel>(&kernel_.body);
-    if (product == nullptr || product->rows.value(case_.dims) <= kProductRows) {
+    if (product == nullptr || product->rows.value(case_.dims) <= kProductRows ||
+        !may_have_many_rows(kernel_, *product)) {
       for (const CudaLaunch& one : launches.run) ASSAY_CHECK(start(one));
       return {};
     }
@@ -273,6 +278,36 @@ std::vector<std::tuple<size_t, DType, bool>> family_cases() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Families, CudaManyRowsOf, testing::ValuesIn(family_cases()));
+
+// Products by warpgroups of a step's batch: blocks that share columns and blocks that don't, and a
+// loader more from 33 rows on. A session of wide inputs has more stages than the ring.
+TEST_F(CudaManyRows, ProductsOfBatchesEqualTheInterpreters) {
+  constexpr std::string_view kConfig =
+      R"("model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 41,
+         "hidden_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 3100,
+         "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+         "rope_theta": 10000.0, "tie_word_embeddings": true)";
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    run<ProductKernel>(graph_of(std::string(kConfig), dtype, true), dtype,
+                       dtype == DType::kBF16 ? std::vector<DimValues>{{17, 1, 3}, {40, 1, 2}}
+                                             : std::vector<DimValues>{{64, 1, 2}});
+  }
+}
+
+// x needs no prologue where it is of the weights' type.
+TEST_F(CudaManyRows, ProductsOfBatchesReadWhatIsThere) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    if (only_few_cases() && dtype == DType::kF16) continue;
+    GraphBuilder builder({{"table", Shape{50, 128}}, {"product.weight", Shape{6200, 128}}}, dtype);
+    const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
+    const auto product = builder.linear(x, "product", false, WeightLayout::kOutIn);
+    auto graph = builder.finish({builder.add(OpKind::kActivate, {product}, ActivateAttributes{})});
+    ASSERT_TRUE(graph) << graph.error().message;
+    run<ProductKernel>(test::fused_graph(*std::move(graph), TileLayout::kRows), dtype,
+                       {{24, 1, 2}, {33, 1, 2}});
+  }
+}
 
 // The processor's own suite: every kind of kernel, of steps and prompts.
 TEST_F(CudaManyRows, KernelsOfRandomGraphsEqualTheInterpreters) {

@@ -93,6 +93,10 @@ inline To simt_bits(From from) {
   memcpy(&to, &from, sizeof to);
   return to;
 }
+// To within two units in the last place on a GPU.
+inline float __fdividef(float x, float y) {
+  return x / y;
+}
 inline float __uint_as_float(unsigned x) {
   return simt_bits<float>(x);
 }

@@ -16,6 +16,12 @@ static void ptx_mbarrier_arrive_shared__cta_b64(unsigned address) {
   SimtBarrier& barrier = simt_barrier(address);
   if (--barrier.missing == 0) barrier.missing = barrier.all, ++barrier.phase;
 }
+// As early as it may come: the copies behind it are there now. A wait that is missing shows as long
+// as they have not been asked for.
+static void ptx_cp_async_mbarrier_arrive_noinc_shared__cta_b64(unsigned address) {
+  simt_copies().deliver(simt_copies().groups + 1);
+  ptx_mbarrier_arrive_shared__cta_b64(address);
+}
 static void ptx_mbarrier_try_wait_parity_shared__cta_b64(unsigned& come, unsigned address,
                                                          unsigned parity) {
   come = (simt_barrier(address).phase & 1) != parity;
@@ -167,6 +173,11 @@ static void simt_wgmma_call(float& first, const Others&... others) {
   static void ptx_wgmma_mma_async_sync_aligned_m64n##columns##k16_f32_f16_f16(T&&... operands) {   \
     simt_wgmma_call<simt_f16, columns / 2>(operands...);                                           \
   }
+SIMT_WGMMA(24)
+SIMT_WGMMA(32)
+SIMT_WGMMA(40)
+SIMT_WGMMA(48)
+SIMT_WGMMA(56)
 SIMT_WGMMA(64)
 SIMT_WGMMA(128)
 static void ptx_wgmma_fence_sync_aligned() {}

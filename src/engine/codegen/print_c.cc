@@ -147,6 +147,9 @@ std::string CPrinter::operation(const ir::Expr& expr) const {
       return call(target_.erfc);
     case Op::kSelect:
       return fmt::format("({} ? {} : {})", arg(0), arg(1), arg(2));
+    case Op::kDiv:
+      if (!target_.divide.empty()) return fmt::format("{}({}, {})", target_.divide, arg(0), arg(1));
+      [[fallthrough]];
     default:
       return fmt::format("({} {} {})", arg(0), binary_sign(expr.op), arg(1));
   }

@@ -24,6 +24,7 @@ struct ReduceText {
 // A target's words. Sources see the functions that it names in a prelude of its own.
 struct CTarget {
   std::string_view exp, sqrt, erfc;  // float -> float
+  std::string_view divide = {};      // (float, float) -> float; the sign, if it is empty
   std::string_view bf16, f16;        // element as stored -> float
   // Float -> element, to the nearest. Empty if kernels store no such elements.
   std::string_view to_bf16 = {}, to_f16 = {};

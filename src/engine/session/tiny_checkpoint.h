@@ -90,6 +90,14 @@ class TinyCheckpoint {
     return config.replace(at, written.size(), fmt::format(": {},", positions));
   }
 
+  // Many inputs of variance one have products of variance one: where scores are some hundred,
+  // attention chooses between positions, and a rounded score chooses otherwise.
+  static double range_of(const TensorSpec& spec) {
+    constexpr double kRange = 0.8, kMany = 64;
+    const auto inputs = static_cast<double>(spec.shape[spec.shape.rank() - 1]);
+    return inputs <= kMany ? kRange : std::sqrt(12 / inputs);
+  }
+
   void write_weights(const ModelConfig& config, DType dtype) {
     static constexpr std::array<const char*, 3> kNames = {"F32", "F16", "BF16"};
     Random random(7);
@@ -100,7 +108,8 @@ class TinyCheckpoint {
           spec.name.find("ln_") != std::string::npos || spec.name.find("norm") != std::string::npos;
       std::vector<float> values(static_cast<size_t>(spec.shape.elements()));
       for (float& value : values) {
-        value = static_cast<float>((norm_weight ? 1.0 : 0.0) + (random.uniform() - 0.5) * 0.8);
+        value = static_cast<float>((norm_weight ? 1.0 : 0.0) +
+                                   (random.uniform() - 0.5) * range_of(spec));
       }
       const size_t begin = data.size();
       const TensorView view{reinterpret_cast<const std::byte*>(values.data()), DType::kF32,

@@ -40,10 +40,15 @@ CudaLaunch warpgroup_prefill_launch(const Kernel& kernel, const AttentionKernel&
                                     const DimValues& dims);
 int64_t warpgroup_prefill_threads(const Kernel& kernel, const AttentionKernel& attention);
 std::string warpgroup_prefill_text(const Kernel& kernel, const AttentionKernel& attention);
+// Barriers in shared memory: make_barrier(), arrive(), await(), and show_to_products(), the fence
+// between what threads write there and the products that read it.
+std::string cuda_barrier_text();
 // Products of a warpgroup in the type "f16" or "bf16", asynchronous: begin_products() once their
-// operands are there, then multiply_wide() for scores of 64 queries by `tile` positions and
-// multiply_weights() for 64 by head_dim, then end_products(); await_products<N>(sums) until all but
-// the last N of these groups have ended.
+// operands are there, then multiply_wide() for 64 lines by `columns`, then end_products();
+// await_products<N>(sums) until all but the last N of these groups have ended.
+std::string cuda_warpgroup_product_text(std::string_view narrow, int64_t columns);
+// Both for attention: multiply_wide() for scores of 64 queries by `tile` positions, and
+// multiply_weights() for 64 by head_dim.
 std::string cuda_warpgroup_text(std::string_view narrow, int64_t tile, int64_t head_dim);
 
 }  // namespace assay::engine

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/codegen/cuda/cuda_form.h"
+#include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
@@ -68,6 +69,34 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProdu
   if (shape.laps == 0) return false;
   shape.blocks = std::min(kCudaMultiprocessors / shape.splits, sizes.columns / kColumns);
   shape.shared_bytes = shape.laps * lap_bytes;
+  return true;
+}
+
+// Two blocks fit a multiprocessor, of one kernel or of two that follow each other. Blocks that
+// share columns cost more than a library's product and the kernel behind it where rows are many.
+bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t rows,
+                   CudaProductShape& shape) {
+  constexpr int64_t kColumns = 64, kRowsOfOneLoader = 32, kMostRowsOfSplits = 32,
+                    kFewestBlocks = 96, kMostSplits = 8;
+  constexpr int64_t kRingBytes = 100 * 1024, kAlignment = 1024, kBarrierBytes = 16;
+  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const bool fits = kernel.buffers[product.weight].dtype != DType::kF32;
+  if (kernel.target != "sm_90a" || !fits || rows > kCudaWarpgroupRows || columns % kColumns != 0 ||
+      product.inputs % kCudaTensorRun != 0 || library_product(kernel, product).direct) {
+    return false;
+  }
+  shape = {.form = CudaProductForm::kWarpgroups,
+           .rows = ceil_div(rows, kProductRows) * kProductRows,
+           .columns = kColumns,
+           .blocks = columns / kColumns};
+  if (shape.blocks < kFewestBlocks) {
+    shape.splits = std::min({ceil_div(kCudaMultiprocessors, shape.blocks),
+                             product.inputs / kCudaTensorRun, kMostSplits});
+  }
+  if (shape.blocks > kCudaCounters || (shape.splits > 1 && rows > kMostRowsOfSplits)) return false;
+  shape.threads = 256 + 32 * (shape.rows <= kRowsOfOneLoader ? 1 : 2);
+  shape.laps = kRingBytes / ((kColumns + shape.rows) * kCudaTensorRun * 2);
+  shape.shared_bytes = cuda_warpgroup_ring_bytes(shape) + kAlignment + shape.laps * kBarrierBytes;
   return true;
 }
 
@@ -135,6 +164,10 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   const bool fits = dtype == DType::kBF16 || (dtype == DType::kF16 && !product.norm);
   // A prompt's products of more rows are the library's.
   const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
+  if (CudaProductShape staged; known && *known > kCudaTensorRows && decodes &&
+                               by_warpgroups(kernel, product, *known, staged)) {
+    return staged;
+  }
   if (!fits || !known || *known < 2 || *known > (decodes ? kCudaTensorRows : kProductRows)) {
     return registers;
   }
@@ -145,6 +178,10 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
 }
 
 int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product) {
+  if (shape.form == CudaProductForm::kWarpgroups) {
+    const int64_t x = shape.rows * Packing::padded_inputs(product.inputs) / 2;
+    return x + (shape.splits == 1 ? 0 : shape.splits * shape.rows * shape.columns * shape.blocks);
+  }
   if (shape.splits == 1) return 0;
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
   return shape.splits * shape.rows * (columns + shape.blocks);  // sums; squares for a norm

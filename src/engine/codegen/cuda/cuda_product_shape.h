@@ -19,8 +19,14 @@ enum class CudaProductForm {
   // at most 2048 inputs, so that the ring has room for them and a warp's x stays in registers:
   // blocks that share columns put their sums together in the workspace.
   kTensor,
+  // More rows of a step of decoding, up to kCudaWarpgroupRows, by warpgroups (sm_90a), of 16 bits,
+  // where a library's product would need a kernel behind it. A block takes 64 columns; blocks that
+  // share columns put their sums together in the workspace, where the rows lie too if a prologue
+  // writes them.
+  kWarpgroups,
 };
 constexpr int64_t kCudaTensorRows = 16;  // of a step of decoding, at most
+constexpr int64_t kCudaWarpgroupRows = 64;
 
 struct CudaProductShape {
   CudaProductForm form = CudaProductForm::kHeld;
@@ -32,8 +38,8 @@ struct CudaProductShape {
   int64_t pieces = 1;        // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
                              // inputs that a warp has
   int64_t together = 1;      // held: blocks that a multiprocessor must have registers for
-  int64_t laps = 0;          // tensor: times 16 columns that the ring has room for
-  int64_t splits = 1;        // tensor: of the inputs
+  int64_t laps = 0;          // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs
+  int64_t splits = 1;        // of the inputs
   int64_t blocks = 1;        // that share the columns
   int64_t shared_bytes = 0;  // of the ring, which asks for more than a kernel has by itself
   friend auto operator<=>(const CudaProductShape&, const CudaProductShape&) = default;
@@ -47,6 +53,10 @@ constexpr int64_t cuda_tensor_round(int64_t rows) {
 constexpr int64_t cuda_tensor_parts_bytes(int64_t warps, int64_t rows) {
   const int64_t padding = rows <= kProductRows ? 4 : 0;
   return warps * rows * (cuda_tensor_round(rows) + padding + 1) * 4;
+}
+// Bytes of the ring of the form kWarpgroups.
+constexpr int64_t cuda_warpgroup_ring_bytes(const CudaProductShape& shape) {
+  return shape.laps * (shape.columns + shape.rows) * kCudaTensorRun * 2;
 }
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
 

@@ -62,6 +62,45 @@ TEST(CudaProductShapes, NoNormBeforeHalfPrecisionOnTensorCores) {
   }
 }
 
+// A step's product of 17 to 64 rows, whose columns alternate between two segments of `width`: more
+// than a library's product does.
+CudaProductShape gated_shape_of(int64_t width, DType dtype, int64_t rows, const char* target) {
+  Kernel kernel = product_kernel(2048, dtype, rows);
+  auto& product = std::get<ProductKernel>(kernel.body);
+  product.packing.segments = {width, width};
+  product.packing.interleaved = true;
+  kernel.target = target;
+  return cuda_product_shape(kernel, product);
+}
+
+TEST(CudaProductShapes, WarpgroupsMultiplyWhatALibraryCantFinish) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    for (const int64_t rows : {17, 24, 32, 33, 64}) {
+      const CudaProductShape shape = gated_shape_of(8192, dtype, rows, "sm_90a");
+      ASSERT_EQ(shape.form, CudaProductForm::kWarpgroups) << rows;
+      EXPECT_EQ(shape.rows, (rows + 7) / 8 * 8);
+      EXPECT_EQ(shape.blocks * shape.columns, 2 * 8192);
+      EXPECT_EQ(shape.splits, 1);
+      EXPECT_GE(shape.laps, 4) << "stages in flight";
+      EXPECT_LE(2 * (shape.shared_bytes + 1024), 228 * 1024) << "two blocks a multiprocessor";
+      EXPECT_LE(shape.rows * (shape.columns + 4) * 4, cuda_warpgroup_ring_bytes(shape))
+          << "sums lie where the ring was";
+      EXPECT_EQ(gated_shape_of(8192, dtype, rows, "sm_89").form, CudaProductForm::kHeld);
+      // Few columns are shared by several blocks, of up to 32 rows.
+      const CudaProductShape few = gated_shape_of(1536, dtype, rows, "sm_90a");
+      EXPECT_EQ(few.form, rows <= 32 ? CudaProductForm::kWarpgroups : CudaProductForm::kHeld)
+          << rows;
+      EXPECT_EQ(few.splits, rows <= 32 ? 3 : 1);
+    }
+    EXPECT_EQ(gated_shape_of(8192, dtype, 65, "sm_90a").form, CudaProductForm::kHeld);
+    EXPECT_EQ(gated_shape_of(8192, dtype, 16, "sm_90a").form, CudaProductForm::kTensor);
+    Kernel plain = product_kernel(2048, dtype, 32);
+    plain.target = "sm_90a";
+    EXPECT_TRUE(cuda_form(plain).library) << "it does all that is to be done";
+  }
+  EXPECT_EQ(gated_shape_of(8192, DType::kF32, 32, "sm_90a").form, CudaProductForm::kHeld);
+}
+
 // A size that became a symbol chooses as if it were a constant.
 TEST(CudaProductShapes, ARunsSizesChooseWhereTheyArentConstants) {
   for (const DType dtype : {DType::kF32, DType::kBF16}) {

@@ -30,6 +30,16 @@ std::string warp_loop(const std::string& var, const std::string& extent, bool in
                    : strided(var, "0", extent, "0", "1", indent);
 }
 
+// Begins at a constant: from a lane on, the compiler doesn't see how often.
+std::string counted_warp_loop(const std::string& var, const std::string& extent, bool innermost,
+                              int indent) {
+  if (!innermost) return warp_loop(var, extent, innermost, indent);
+  return fmt::format(
+      "{0}for (long {1}_first = 0; {1}_first < {2}; {1}_first += EPILOGUE_LANES)\n"
+      "{0}if (const long {1} = {1}_first + epilogue_lane(); {1} < {2}) {{\n",
+      std::string(static_cast<size_t>(indent) * 2, ' '), var, extent);
+}
+
 std::string block_reduce(const ReduceText& r) {
   const std::string in(static_cast<size_t>(r.indent) * 2, ' ');
   const std::string loop =
@@ -100,6 +110,7 @@ constexpr CTarget target(decltype(CTarget::loop) loop, decltype(CTarget::reduce)
   return {.exp = "expf",
           .sqrt = "sqrtf",
           .erfc = "erfcf",
+          .divide = "__fdividef",
           .bf16 = "from_bf16",
           .f16 = "from_f16",
           .to_bf16 = "to_bf16",
@@ -122,6 +133,11 @@ const CTarget& cuda_grid_target() {
 
 const CTarget& cuda_warp_target() {
   static constexpr CTarget kTarget = target(warp_loop, no_reduce);
+  return kTarget;
+}
+
+const CTarget& cuda_counted_warp_target() {
+  static constexpr CTarget kTarget = target(counted_warp_loop, no_reduce);
   return kTarget;
 }
 

@@ -13,5 +13,8 @@ const CTarget& cuda_block_target();
 const CTarget& cuda_grid_target();
 // Warp: stores over the lanes of one warp; no reductions.
 const CTarget& cuda_warp_target();
+// The same of a constant number of values, a multiple of the lanes mostly: loops that the compiler
+// unrolls, so that a lane's values don't wait for each other.
+const CTarget& cuda_counted_warp_target();
 
 }  // namespace assay::engine

@@ -12,6 +12,11 @@ namespace assay::engine {
 std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& kernel,
                                   const ProductKernel& product);
 std::string cuda_tensor_run(const CudaProductShape& shape);
+// Likewise of the form kWarpgroups, whose entries are assay_run and, where the rows aren't there as
+// they are multiplied, assay_prologue.
+std::string cuda_warpgroup_constants(const CudaProductShape& shape, const ProductKernel& product);
+std::string cuda_warpgroup_run(const Kernel& kernel, const ProductKernel& product,
+                               const CudaProductShape& shape);
 // Lanes of a warp that take a row's columns in its epilogue.
 int64_t cuda_tensor_epilogue_lanes(const CudaProductShape& shape);
 

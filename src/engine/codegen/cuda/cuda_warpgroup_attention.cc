@@ -35,23 +35,6 @@ __device__ __forceinline__ void store_pair(unsigned short* p, float a, float b) 
 __device__ __forceinline__ unsigned full(unsigned shared, int slot) { return shared + BARRIERS_AT + slot * 8; }
 __device__ __forceinline__ unsigned empty(unsigned shared, int slot) { return full(shared, SLOTS_OF_TILES + slot); }
 __device__ __forceinline__ unsigned asked(unsigned shared, int group) { return full(shared, 2 * SLOTS_OF_TILES + group); }
-__device__ __forceinline__ void make_barrier(unsigned barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(arrivals) : "memory");
-}
-__device__ __forceinline__ void arrive(unsigned barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory");
-}
-__device__ __forceinline__ void await(unsigned barrier, int turn) {
-  unsigned come = 0;
-  while (!come) {
-    asm volatile("{.reg .pred come; mbarrier.try_wait.parity.shared::cta.b64 come, [%1], %2; selp.u32 %0, 1, 0, come;}"
-                 : "=r"(come) : "r"(barrier), "r"(turn & 1) : "memory");
-  }
-}
-// Shows this thread's writes to shared memory to the wgmma that come behind a barrier.
-__device__ __forceinline__ void show_to_products() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
 
 // A matrix in shared memory, 1024 bytes from eight rows to the next.
 __device__ __forceinline__ unsigned long matrix_at(unsigned address) {

@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Ar
   let_next_begin();
   wait_for_kernels_ahead();
 {arguments}  const long {row} = blockIdx.x;
-  weight_t* __restrict__ to = (weight_t*)args.workspace + {row} * PITCH;
+  weight_t* __restrict__ to = (weight_t*)(args.workspace + X_AT) + {row} * PITCH;
 {body}}}
 )";
 
@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Ar
     for (int e = 0; e < 4; ++e) squares += x[i][e] * x[i][e];
   }}
   const float root = 1.0f / sqrtf(block_sum(squares) * (1.0f / INPUTS) + EPSILON);
-  weight_t* to = (weight_t*)args.workspace + row * PITCH;
+  weight_t* to = (weight_t*)(args.workspace + X_AT) + row * PITCH;
   #pragma unroll
   for (int i = 0; i < OWN; ++i) {{
     const int at = (i * THREADS + threadIdx.x) * 4;
@@ -221,7 +221,7 @@ std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
   // For few rows it is defined on fp32 products.
   const bool defined = kernel.buffers[product.weight].dtype == DType::kF32;
-  return (defined ? "" : cuda_epilogue_row(in_library_types(kernel, product), product)) +
+  return (defined ? "" : cuda_epilogue_row(in_library_types(kernel, product), product, true)) +
          fmt::format(fmt::runtime(kEpilogue), fmt::arg("columns", columns),
                      fmt::arg("count", library_epilogue_columns(product.packing)));
 }
@@ -244,8 +244,7 @@ int64_t library_epilogue_columns(const Packing& packing) {
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
   const std::optional<int64_t> rows = cuda_form_rows(kernel, product.rows);
   if (!rows) return true;
-  return *rows > kProductRows &&
-         cuda_product_shape(kernel, product).form != CudaProductForm::kTensor;
+  return *rows > kProductRows && cuda_product_shape(kernel, product).form == CudaProductForm::kHeld;
 }
 
 LibraryProduct library_product(const Kernel& kernel, const ProductKernel& product) {
@@ -254,10 +253,14 @@ LibraryProduct library_product(const Kernel& kernel, const ProductKernel& produc
           .direct = Direct(kernel, product).find()};
 }
 
+std::string print_library_prologue(const Kernel& kernel, const ProductKernel& product) {
+  return prologue_text(kernel, product);
+}
+
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product) {
   const LibraryProduct parts = library_product(kernel, product);
   std::string text;
-  if (parts.prologue) text += prologue_text(kernel, product);
+  if (parts.prologue) text += "\nenum { X_AT = 0 };\n" + print_library_prologue(kernel, product);
   if (!parts.direct) text += epilogue_text(kernel, product);
   return text;
 }

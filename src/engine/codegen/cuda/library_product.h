@@ -38,5 +38,8 @@ bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product);
 // The entries assay_prologue and assay_epilogue, if library_product() has them. Args::workspace
 // is the place of x, and that of the products.
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product);
+// The entry assay_prologue alone, behind a definition of X_AT: the place of x in the workspace,
+// in floats.
+std::string print_library_prologue(const Kernel& kernel, const ProductKernel& product);
 
 }  // namespace assay::engine

@@ -69,7 +69,7 @@ struct Launches {
 
   CudaLaunches operator()(const RowsKernel& rows) const {
     // Many rows have blocks enough with longer slices of each.
-    constexpr int64_t kMostBlocks = 16 * kCudaMultiprocessors;
+    constexpr int64_t kMostBlocks = 4 * kCudaMultiprocessors;
     const int64_t count = rows.rows.value(dims);
     const int64_t most = std::max<int64_t>(kMostBlocks / std::max<int64_t>(count, 1), 1);
     const int64_t blocks = count <= kCudaCounters ? std::min(blocks_of_row(kernel, rows), most) : 1;
@@ -80,10 +80,14 @@ struct Launches {
     const CudaProductShape shape = cuda_product_shape(kernel, product);
     const int64_t warps = shape.threads / 32;
     CudaLaunches launches;
-    launches.run = {
-        {"assay_run", shape.blocks, shape.splits, 1, shape.threads, shape.shared_bytes}};
-    if (!may_have_many_rows(kernel, product)) return launches;
+    const CudaLaunch run{"assay_run", shape.blocks,  shape.splits,
+                         1,           shape.threads, shape.shared_bytes};
     const LibraryProduct parts = library_product(kernel, product);
+    if (shape.form == CudaProductForm::kWarpgroups && parts.prologue) {
+      launches.run = {{"assay_prologue", rows, 1, 1, shape.threads}};
+    }
+    launches.run.push_back(run);
+    if (!may_have_many_rows(kernel, product)) return launches;
     if (parts.prologue) {
       launches.prologue = CudaLaunch{"assay_prologue", rows, 1, 1, shape.threads};
     }

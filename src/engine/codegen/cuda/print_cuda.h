@@ -65,8 +65,8 @@ std::string cuda_entry(std::string_view name);
 
 // Defines epilogue_row(): by the lanes that epilogue_lane() counts up to EPILOGUE_LANES, which are
 // defined before it, for `count` packed columns of a row from `column` on, all of one segment, with
-// their products in memory of the tile buffer's type.
-std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product);
+// their products in memory of the tile buffer's type. `counted`: its callers' count is a constant.
+std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product, bool counted);
 
 std::string print_cuda_product(const Kernel& kernel, const ProductKernel& product);
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& attention);

@@ -196,7 +196,10 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
       element_type(dtype, "unsigned short"), product.inputs, Packing::padded_inputs(product.inputs),
       shape.rows, product.weight, product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0,
       dtype == DType::kF16 ? "from_f16" : "from_bf16");
-  if (shape.form != CudaProductForm::kHeld) {
+  if (shape.form == CudaProductForm::kWarpgroups) {
+    return sizes + cuda_warpgroup_constants(shape, product);
+  }
+  if (shape.form == CudaProductForm::kTensor) {
     return sizes + cuda_tensor_constants(shape, kernel, product);
   }
   return sizes +
@@ -263,7 +266,7 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
 
 }  // namespace
 
-std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product) {
+std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product, bool counted) {
   const Packing& packing = product.packing;
   const int64_t abreast = packing.interleaved ? 2 : 1;
   std::string text =
@@ -276,7 +279,7 @@ std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product
       cuda_arguments(kernel);
   int64_t begin = 0;
   for (size_t i = 0; i < product.epilogues.size(); ++i) {
-    CPrinter printer(kernel, cuda_warp_target());
+    CPrinter printer(kernel, counted ? cuda_counted_warp_target() : cuda_warp_target());
     for (const ir::VarId var : {product.row, product.first_column, product.column_count}) {
       printer.define(var);
     }
@@ -311,8 +314,10 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
       "\nenum {{ EPILOGUE_LANES = {} }};\n"
       "__device__ __forceinline__ int epilogue_lane() {{ return threadIdx.x % EPILOGUE_LANES; }}\n",
       held ? 32 : cuda_tensor_epilogue_lanes(shape));
-  text += cuda_epilogue_row(kernel, product);
-  text += held ? std::string(kHeldRun) : cuda_tensor_run(shape);
+  text += cuda_epilogue_row(kernel, product, shape.form == CudaProductForm::kWarpgroups);
+  text += held                                     ? std::string(kHeldRun)
+          : shape.form == CudaProductForm::kTensor ? cuda_tensor_run(shape)
+                                                   : cuda_warpgroup_run(kernel, product, shape);
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }

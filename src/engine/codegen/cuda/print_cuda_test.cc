@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/text/text.h"
+#include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -37,7 +38,7 @@ std::vector<Step> steps(DType dtype) {
     return specialization;
   };
   std::vector<Step> steps = {{"decode", decode, fixed(decode, false)}, {"symbolic", prefill, {}}};
-  for (const int64_t rows : {8, 12}) {
+  for (const int64_t rows : {8, 12, 24, 64}) {
     const DimValues batch{rows, 1, 513};
     if (dtype == DType::kF32 || (dtype == DType::kF16 && rows > 8)) continue;
     steps.push_back({fmt::format("batch of {}", rows), batch, fixed(batch, false)});
@@ -101,8 +102,13 @@ class CudaKernels : public testing::Test {
     }
     std::vector<std::string> names = {"assay_run"};
     if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
-      if (!may_have_many_rows(kernel, *product)) return names;
       const LibraryProduct parts = library_product(kernel, *product);
+      if (!may_have_many_rows(kernel, *product)) {
+        const bool staged =
+            cuda_product_shape(kernel, *product).form == CudaProductForm::kWarpgroups;
+        if (staged && parts.prologue) names.insert(names.begin(), "assay_prologue");
+        return names;
+      }
       if (parts.prologue) names.insert(names.begin(), "assay_prologue");
       if (!parts.direct) names.insert(names.begin(), "assay_epilogue");
     }
@@ -130,7 +136,7 @@ class CudaKernels : public testing::Test {
 
   void compile(const Kernel& kernel, const std::string& source, const std::string& target,
                const DimValues& dims) {
-    const int64_t asked_bytes = cuda_launches(kernel, dims, kCapacity).run.front().shared_bytes;
+    const int64_t asked_bytes = cuda_launches(kernel, dims, kCapacity).run.back().shared_bytes;
     const auto threads = threads_of(kernel, dims);
     const auto cubin = nvrtc_->compile(source, target);
     ASSERT_TRUE(cubin) << kernel.label << "\n" << cubin.error().message << "\n" << source;
@@ -304,6 +310,28 @@ TEST(PrintCuda, APromptsNormHoldsItsRowWhereItFits) {
   };
   EXPECT_TRUE(is_held("llama3.2-1b"));
   EXPECT_FALSE(is_held("gpt2-100m")) << "a layer norm";
+}
+
+// Loops that begin at a constant are unrolled, unless they hold a call, which a division's rare
+// cases would be: a lane's values waited for each other.
+TEST(PrintCuda, AnEpilogueOfManyRowsHasLoopsToUnroll) {
+  const Graph graph = graph_of("llama3.2-1b", DType::kBF16, true);
+  int epilogues = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.op == OpKind::kView) continue;
+    const auto kernel = lower(graph, node, {});
+    const auto source = print_cuda(kernel.value());
+    const size_t epilogue = source->rfind("void epilogue_row(");
+    if (source->find("assay_epilogue(const Args") == std::string::npos) continue;
+    ++epilogues;
+    EXPECT_EQ(source->find("= 0 + epilogue_lane()", epilogue), std::string::npos);
+    EXPECT_NE(source->find("_first += EPILOGUE_LANES", epilogue), std::string::npos);
+    const size_t activation = source->find("expf(", epilogue);
+    if (activation != std::string::npos) {
+      EXPECT_NE(source->find("__fdividef(", epilogue), std::string::npos);
+    }
+  }
+  EXPECT_GE(epilogues, 2);
 }
 
 // Which form attention of a prompt has; the text for any GPU has no instruction of one kind alone.
