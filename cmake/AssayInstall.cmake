@@ -24,7 +24,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/workers DESTINATION share/assay
         FILES_MATCHING PATTERN "*.py"
         PATTERN "__pycache__" EXCLUDE PATTERN "tests" EXCLUDE)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION share/assay)
-# What the installed program says of itself: manual pages, and completion where shells look for it.
+# The installed program's account of itself: manual pages, and completion where shells look for it.
 install(CODE [[
   set(prefix "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
   set(program "${prefix}/bin/assay")

@@ -4,6 +4,8 @@ add_library(assay_options INTERFACE)
 target_compile_options(assay_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
                        -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wimplicit-fallthrough -Werror)
 target_include_directories(assay_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+# A file's name in an object (gtest's failures) doesn't hold the clone's path, so that clones share a compiler cache.
+target_compile_options(assay_options INTERFACE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -75,7 +77,7 @@ function(assay_module name)
     target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} GTest::gtest_main
                           GTest::gmock)
     compile_together(${name}_test)
-    # What is tested is optimised as ever; the test itself need not be.
+    # A test itself need not be optimised; what it tests is, as ever.
     target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS unit TIMEOUT 600 ENVIRONMENT "${ARG_TEST_ENVIRONMENT}")

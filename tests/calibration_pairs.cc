@@ -75,7 +75,7 @@ double heavy(Random& random) {
   return standard_normal(random) / std::sqrt(squares / 3);
 }
 
-std::vector<PairWorld> worlds() {
+std::vector<PairWorld> pair_worlds() {
   const auto shared_drift = [](Random& random, Factors& factors) {
     const double way = 0.2 * standard_normal(random);
     for (int64_t r = 0; r < kRepetitions; ++r) {
@@ -204,7 +204,7 @@ bool calibrate_pairs(int64_t trials, uint64_t seed) {
   ThreadPool pool(available_cpus());
   uint64_t stream = uint64_t{3} << 56;
   const bool shows = trials >= kLongTrials;
-  for (const PairWorld& world : worlds()) {
+  for (const PairWorld& world : pair_worlds()) {
     if (!world.judged && !shows) continue;
     std::vector<Seen> all(static_cast<size_t>(trials));
     stream += uint64_t{1} << 32;

@@ -269,7 +269,7 @@ Rounds with_arms(Rounds world, std::vector<double> arms, const std::string& trut
   return world;
 }
 
-std::vector<Rounds> worlds() {
+std::vector<Rounds> sequential_worlds() {
   const std::vector<Rounds> machines = {
       {.name = "5 % noise", .arms = {}},
       {.name = "50 % noise", .noise = 0.5, .arms = {}},
@@ -329,7 +329,7 @@ bool calibrate_sequential(int64_t trials, uint64_t seed) {
   bool met = true;
   ThreadPool pool(available_cpus());
   uint64_t stream = uint64_t{1} << 56;
-  for (const Rounds& world : worlds()) {
+  for (const Rounds& world : sequential_worlds()) {
     // No bar stands for processes that depend on one another.
     if (world.alike > 0 && trials < kLongTrials) continue;
     const auto count = static_cast<size_t>(trials);

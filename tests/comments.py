@@ -2,8 +2,9 @@
 names its subject first, then what holds for it.
 
 A comment is a run of full lines of one column, or one behind code with the full lines below it that
-begin in its column. Python's docstrings are comments too. Texts in string literals are not: a printed
-kernel's comments belong to its text. Questions may begin so, quotations in "" and PHRASES.
+begin in its column. Python's docstrings are comments too; CMake, YAML, make and the shell have theirs
+behind #. Texts in string literals are not: a printed kernel's comments belong to its text. Questions may
+begin so, quotations in "" and PHRASES.
 
 usage: comments.py SOURCE_ROOT
 """
@@ -16,7 +17,7 @@ import sys
 import tokenize
 from typing import NamedTuple
 
-FOLDERS = ("src", "tests", "bench", "workers")
+FOLDERS = (".ci", "bench", "cmake", "scripts", "src", "studies", "tests", "workers")
 PHRASES = ("By default",)
 
 HEADLESS = re.compile(r"(?:Of|What|Whether|How|By)\b")
@@ -68,6 +69,28 @@ def python_lines(text):
             string = node.body[0].value
             for number in range(string.lineno, string.end_lineno + 1):
                 yield Line(number, string.col_offset, True, lines[number - 1].strip().strip('"').strip())
+
+
+def hash_lines(text):
+    """The lines of the comments of CMake, YAML, make and the shell, without their marks."""
+    for number, line in enumerate(text.splitlines(), 1):
+        found = re.search(r"(?:^|\s)#+(?!!)(.*)", re.sub(r""""[^"]*"|(?<!\w)'[^']*'""", lambda quoted: "_" * len(quoted[0]), line))
+        if found:
+            column = line.index("#", found.start())
+            yield Line(number, column, not line[:column].strip(), found[1].strip())
+
+
+def reader_of(path):
+    """The function that finds the comments of this file, or None."""
+    by_suffix = {".py": python_lines, ".cc": cpp_lines, ".h": cpp_lines, ".c": cpp_lines, ".cu": cpp_lines, ".cmake": hash_lines,
+                 ".yaml": hash_lines, ".sh": hash_lines}
+    if path.name in ("CMakeLists.txt", "Makefile"):
+        return hash_lines
+    if path.suffix in by_suffix or path.suffix or not path.is_file():
+        return by_suffix.get(path.suffix)
+    with path.open("rb") as file:  # a script without a suffix
+        first = file.readline()
+    return (python_lines if b"python" in first else hash_lines) if first.startswith(b"#!") else None
 
 
 def sentences(lines):
@@ -134,22 +157,25 @@ def check_parser():
     python = 'def f():\n    """Gives one.\n\n    Of a tile.\n    """\n    return "# What"  # How.\n'
     assert found(python, python_lines) == [(4, "Of a tile."), (6, "How.")], found(python, python_lines)
     assert not found('"""Size."""\n\nx = """\nOf a tile."""\n', python_lines)
+    shell = '#!/bin/sh\n# Size.\n# How many.\necho "# What" # Of it.\na: 1  # a number.\n'
+    assert found(shell, hash_lines) == [(3, "How many."), (4, "Of it.")], found(shell, hash_lines)
 
 
 def main():
     check_parser()
     root = pathlib.Path(sys.argv[1]).resolve()
     wrong, count = [], 0
-    for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*")):
+    here = [root / "CMakeLists.txt", root / "Makefile"]
+    for path in sorted(here + [path for folder in FOLDERS for path in (root / folder).rglob("*")]):
         where = path.relative_to(root).as_posix()
-        readers = {".py": python_lines, ".cc": cpp_lines, ".h": cpp_lines, ".c": cpp_lines, ".cu": cpp_lines}
-        if path.suffix not in readers:
+        lines_of = reader_of(path)
+        if lines_of is None:
             continue
         count += 1
         text = path.read_text()
         # Few files have one of the words anywhere, and parsing is most of the work.
         if HEADLESS.search(text):
-            wrong += [f"{where}:{one.number}: {one.text}" for one in headless(sentences(readers[path.suffix](text)))]
+            wrong += [f"{where}:{one.number}: {one.text}" for one in headless(sentences(lines_of(text)))]
     if count < 1000:
         wrong.append(f"found {count} files: the search for them is at fault")
     print("\n".join(wrong) or f"{count} files, each sentence of their comments with its subject first")

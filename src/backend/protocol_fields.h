@@ -209,25 +209,6 @@ struct Objects {
   }
 };
 
-// A record that is a member's object.
-template <typename T, typename Part>
-struct Nested {
-  static constexpr size_t kCovers = 1;
-  const char* name;
-  Part T::*pointer;
-
-  template <typename Context>
-  void write(const T& of, Json& object, const Context& context) const {
-    object[name] = record::write_value(of.*pointer, context);
-  }
-  template <typename Context>
-  Fit read(const Json& object, T& of, const Context& context) const {
-    const Json* found = find_member(object, name);
-    if (found == nullptr || !found->is_object()) return wrong_member(name, "an object", found);
-    return within(name, record::read_value(*found, of.*pointer, context));
-  }
-};
-
 // A record whose members stand among the message's own.
 template <typename T, typename Part>
 struct Flattened {

@@ -94,16 +94,15 @@ struct Record<ParityRequest> {
   static constexpr const char* kType = "parity";
   static constexpr auto kMembers =
       std::tuple(wire::Flattened<ParityRequest, WireShape>{&ParityRequest::shape},
-                 wire::Nested<ParityRequest, WirePrompt>{"prompt", &ParityRequest::prompt});
+                 field("prompt", &ParityRequest::prompt));
 };
 
 template <>
 struct Record<ProfileRequest> {
   static constexpr const char* kType = "profile";
-  static constexpr auto kMembers =
-      std::tuple(wire::Flattened<ProfileRequest, WireShape>{&ProfileRequest::shape},
-                 wire::Nested<ProfileRequest, WirePrompt>{"prompt", &ProfileRequest::prompt},
-                 field("trace_path", &ProfileRequest::trace_path));
+  static constexpr auto kMembers = std::tuple(
+      wire::Flattened<ProfileRequest, WireShape>{&ProfileRequest::shape},
+      field("prompt", &ProfileRequest::prompt), field("trace_path", &ProfileRequest::trace_path));
 };
 
 template <>

@@ -29,6 +29,13 @@ CHEAP = "llama" if SOAK else TOY
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "overhead: prints a timing")
+    config.addinivalue_line("markers", "soak: its compiling takes longer than what it alone shows is worth in each run")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if not SOAK and item.get_closest_marker("soak")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ def check_against_native(engine, folder):
     return expected
 
 
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("cache", [pytest.param("dynamic", marks=pytest.mark.soak), "static"])
 def test_parity_of_the_prepared_shape_compiles_nothing(arm, cache):
     engine = arm(CHEAP, cache=cache, **(AOT | {"recompile_limit": 16}))
     case = padded(make_prompts()[:1])
@@ -131,9 +131,9 @@ def check_compiled(arm, checkpoints_of, family, cache, settings, batch=1):
 # C++ where the processor has AVX-512.
 SETTINGS = [(INDUCTOR, 1), (INDUCTOR, 3), (DYNAMIC, 1), (AUTO, 1), (TUNED, 3), (MODULE, 3), (FULLGRAPH, 3)]
 CACHES = ("dynamic", "static")
-# The toy, since most of the time goes into compiling C++, and one batch, so that static caches share kernels. tests/e2e/
-# torch_test.py holds generated code of a GPT-2 against the native engine; the soak has every family, cache and setting.
-FEW_CELLS = [(TOY, "static", {**MODULE, **FULLGRAPH}, 3), (TOY, "dynamic", DYNAMIC, 1)]
+# The toy, since most of the time goes into compiling C++. tests/e2e/torch_test.py holds generated code of a GPT-2 against
+# the native engine; the soak has every family, cache and setting.
+FEW_CELLS = [(TOY, "dynamic", DYNAMIC, 1)]
 ALL_CELLS = [(family, cache, *setting) for family in FAMILIES for cache in CACHES for setting in SETTINGS]
 
 
@@ -148,8 +148,8 @@ def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
         assert sample["counters"]["graph_runs"] == STEPS + 1
 
 
-@pytest.mark.parametrize("family,cache", [(family, cache) for family in FAMILIES for cache in CACHES] if SOAK else
-                         [(TOY, "static")])
+@pytest.mark.soak
+@pytest.mark.parametrize("family,cache", [(family, cache) for family in FAMILIES for cache in CACHES])
 def test_reduce_overhead_on_a_processor_is_default(arm, checkpoints_of, family, cache):
     _, evidence = check_compiled(arm, checkpoints_of, family, cache, {**INDUCTOR, "mode": "reduce-overhead"}, 3)
     assert evidence["compiler_real"] == "fallback" and "no CUDA graph: the device is cpu" in evidence["reasons"]
@@ -390,7 +390,7 @@ def test_random_weights_are_of_the_seed(arm):
     assert json.dumps(config) == given, "what was asked for stays as it was"
 
 
-@pytest.mark.parametrize("settings", [{}, AOT])
+@pytest.mark.parametrize("settings", [{}, pytest.param(AOT, marks=pytest.mark.soak)])
 def test_tokens_of_a_model_that_is_not_finite_are_no_evidence(arm, settings):
     engine = arm(CHEAP, cache="static", **settings)  # a growing one compiles every step
     case = padded(make_prompts()[:1])

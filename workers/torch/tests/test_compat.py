@@ -93,6 +93,7 @@ def test_models_that_are_told_where_keys_go_are_told_each_position_once(arm, mas
         run(engine, [PROMPT])
 
 
+@pytest.mark.soak
 def test_kernels_that_a_torch_does_not_tell_of_are_absent(arm, monkeypatch):
     monkeypatch.setattr(compat, "after_compiling", lambda: None)
     engine = arm(CHEAP, cache="static", **INDUCTOR)
