@@ -121,6 +121,7 @@ bool RatioRange::leaves_one_open() const {
 }
 
 std::string RatioRange::text() const {
+  if (!values) return "an unknown part";
   const auto number = [](double value) { return format_significant(value, 3); };
   std::string out = number(values->low);
   if (number(values->high) != out) out += " to " + number(values->high);
