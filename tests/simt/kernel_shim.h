@@ -15,8 +15,8 @@ float expf(float) noexcept;
 float fmaf(float, float, float) noexcept;
 float fmaxf(float, float) noexcept;
 float sqrtf(float) noexcept;
-int dprintf(int, const char*, ...) noexcept;
-[[noreturn]] void abort() noexcept;
+int dprintf(int, const char*, ...);
+void abort() noexcept __attribute__((noreturn));
 }
 
 struct SimtIndex {
