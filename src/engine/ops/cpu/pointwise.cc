@@ -185,7 +185,12 @@ float largest(const float* x, int64_t count) {
     ordered = hn::And(ordered, hn::Eq(v, v));
   }
   bool has_nan = !hn::AllTrue(d, ordered);
-  float result = hn::GetLane(hn::MaxOfLanes(d, best));
+  // Lane by lane: Highway's MaxOfLanes begins with the lowest finite number where it emulates
+  // vectors.
+  float result = -std::numeric_limits<float>::infinity();
+  for (size_t lane = 0; lane < hn::Lanes(d); ++lane) {
+    result = std::max(result, hn::ExtractLane(best, lane));
+  }
   for (; i < count; ++i) {
     has_nan = has_nan || std::isnan(x[i]);
     result = std::max(result, x[i]);
