@@ -37,9 +37,9 @@ CompareOptions options_for(const World& world, double margin = 0.02) {
   return options;
 }
 
-class Simulation : public CalibrationLines {
+class ComparisonLines : public CalibrationLines {
  public:
-  Simulation(int64_t trials, uint64_t seed) : CalibrationLines(trials, seed, 0) {}
+  ComparisonLines(int64_t trials, uint64_t seed) : CalibrationLines(trials, seed, 0) {}
 
   // `compare --fail-on-regression` of two runs of one program, 10 cells.
   void false_alarms(const World& world) {
@@ -326,7 +326,7 @@ class Simulation : public CalibrationLines {
 };
 
 bool calibrate_comparisons(int64_t trials, uint64_t seed) {
-  Simulation simulation(trials, seed);
+  ComparisonLines simulation(trials, seed);
   for (const World& world : noisy_worlds(simulation.shows())) {
     simulation.false_alarms(world);
     simulation.false_alarms(by_rows(world));

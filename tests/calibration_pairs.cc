@@ -17,7 +17,7 @@ namespace assay {
 namespace {
 
 constexpr int64_t kRepetitions = 30;
-constexpr double kSlower = 1.05;
+constexpr double kPairSlowdown = 1.05;
 
 // Times of repetition r of both arms, over those on a quiet machine: with a mean of 1 for each arm.
 using Factors = std::array<std::vector<double>, 2>;
@@ -177,7 +177,7 @@ struct Seen {
 Seen try_once(const PairWorld& world, bool shows, uint64_t seed, uint64_t stream) {
   const Contrast equal = contrast_of(world, 1, true, Random(seed, stream));
   const auto slower = [&](bool interleaved) {
-    const Contrast c = contrast_of(world, kSlower, interleaved, Random(seed, stream + 1));
+    const Contrast c = contrast_of(world, kPairSlowdown, interleaved, Random(seed, stream + 1));
     return c.verdict == Verdict::kSlower ? 1 : 0;
   };
   Seen seen;

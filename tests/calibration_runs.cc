@@ -88,7 +88,7 @@ std::vector<Bundle> runs_of(const World& world, size_t count, double factor, boo
 
 // Several runs a side, and a history whose last run is the base, beside one pair.
 void add_runs(const World& world, bool yardsticks, CalibrationLines& lines) {
-  constexpr double kSlower = 1.1;
+  constexpr double kRunSlowdown = 1.1;
   const CompareOptions options;
   const auto found = lines.count(6, [&](Random random, int64_t* flags) {
     const auto past = runs_of(world, kHistory, 1, yardsticks, random);
@@ -97,7 +97,7 @@ void add_runs(const World& world, bool yardsticks, CalibrationLines& lines) {
     const std::span base(past.end() - kRunsASide, past.end());
     for (const bool equal : {true, false}) {
       if (!equal && !lines.shows()) continue;
-      const auto cand = runs_of(world, kRunsASide, equal ? 1 : kSlower, yardsticks, random);
+      const auto cand = runs_of(world, kRunsASide, equal ? 1 : kRunSlowdown, yardsticks, random);
       int64_t* of = flags + (equal ? 0 : 3);
       if (lines.shows()) of[0] = fails(compare(base.back(), cand[0], options, {}));
       of[1] = fails(compare_runs(base, cand, options, {}));

@@ -26,7 +26,7 @@ class PortabilityCommand : public BundleCommandTest {
   }
 };
 
-constexpr const char* kClaim = "fast faster than eager in prefill";
+constexpr const char* kPortableClaim = "fast faster than eager in prefill";
 
 TEST_F(PortabilityCommand, FailsWhereAConditionFlips) {
   const fs::path a = write("a", 1, 8);
@@ -50,10 +50,10 @@ TEST_F(PortabilityCommand, ANamedClaimFailsUnlessItIsShownToBePortable) {
   const fs::path a = write("a", 1, 8);
   const fs::path same = write("same", 2, 8);
   const fs::path equal = write("equal", 3, 10);
-  const CommandOutput holds = assay({"portability", a, same, "--claim", kClaim});
+  const CommandOutput holds = assay({"portability", a, same, "--claim", kPortableClaim});
   EXPECT_EQ(holds.end.exit_status, 0) << holds.out << holds.err;
   EXPECT_THAT(holds.out, HasSubstr("PORTABLE: fast faster than eager in prefill"));
-  const CommandOutput undecided = assay({"portability", a, equal, "--claim", kClaim});
+  const CommandOutput undecided = assay({"portability", a, equal, "--claim", kPortableClaim});
   EXPECT_EQ(undecided.end.exit_status, 1);
   EXPECT_THAT(undecided.out, HasSubstr("NOT DECIDED"));
   EXPECT_EQ(assay({"portability", a, equal}).end.exit_status, 0);
