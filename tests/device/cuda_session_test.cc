@@ -216,12 +216,12 @@ TEST_P(CudaBatches, GiveEachRowWhatItGivesAlone) {
   EXPECT_EQ(together.counters().fallbacks, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, CudaBatches,
-    testing::ValuesIn(test::chosen(batch_cases(), &name_of,
-                                   {"wide_bf16_16", "wide_bf16_24", "gpt2_fp16_5", "qwen2_bf16_9"},
-                                   {"wide_bf16_3", "wide_fp16_24", "llama_bf16_8", "qwen2_bf16_2"})),
-    [](const auto& test) { return name_of(test.param); });
+INSTANTIATE_TEST_SUITE_P(All, CudaBatches,
+                         testing::ValuesIn(test::chosen(
+                             batch_cases(), &name_of,
+                             {"wide_bf16_16", "wide_bf16_24", "gpt2_fp16_5", "qwen2_bf16_9"},
+                             {"wide_bf16_3", "wide_fp16_24", "llama_bf16_8", "qwen2_bf16_2"})),
+                         [](const auto& test) { return name_of(test.param); });
 
 // On the processor each family with padding, in symbols, with its sizes or eager, and one row too:
 // batches of unequal rows (cuda_unequal_rows_test) run all of these over both caches.
