@@ -213,6 +213,15 @@ TEST(CrossCheck, AParityRecordIsHeldAgainstItsDifferenceAndItsNeighbours) {
   });
 }
 
+TEST(CrossCheck, WhereTheBaselineGaveNoAnswerOtherArmsHaveNoRecord) {
+  HonestRun run;
+  Json& baseline = run.bundle().parity[run.row("eager").cell_id.str()];
+  baseline["passed"] = nullptr;
+  baseline["error"] = {{"arm", "eager"}, {"class", "crash"}, {"message", "SIGKILL"}};
+  run.bundle().parity.erase(run.row("compiled").cell_id.str());
+  EXPECT_THAT(problems_of(run), testing::IsEmpty());
+}
+
 TEST(CrossCheck, TimesRunForwardAndCountsFit) {
   const auto started = [](int64_t at) {
     return [=](HonestRun& run) { run.row().started_at_ns = at; };

@@ -62,6 +62,12 @@ auto asked_together(const Row& row) {
   return std::tuple(row.model, row.scenario, row.phase, row.batch, row.new_tokens);
 }
 
+// True if the record can't have been made without the baseline's answer: without it the other arms
+// have no record, as where the baseline's worker died of its parity request.
+bool shows_baselines_answer(const Json& record) {
+  return member(record, "passed").is_boolean() && member(record, "error").is_null();
+}
+
 // Parity needs an arm that ran: where every row was lost there is nothing to compare.
 bool has_output(const CellRows& cell) {
   return std::ranges::any_of(cell.rows,
@@ -86,7 +92,7 @@ void check_parity(const Checked& checked, Problems& problems) {
     if (const std::string beside = text_member(record->second, "baseline_arm"); !beside.empty()) {
       problems.hold(object, "baseline_arm of the study,", baseline, beside);
     }
-    compared.emplace(asked_together(row), &cell);
+    if (shows_baselines_answer(record->second)) compared.emplace(asked_together(row), &cell);
   }
   if (!checked.is_known_run()) return;
   for (const CellRows& cell : checked.cells) {
