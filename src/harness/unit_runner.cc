@@ -51,6 +51,7 @@ struct UnitRunner::Job {
   std::optional<double> worst_steal_share;
   std::optional<WorkerFailure> failure;
   bool given_up = false;           // here: the evidence says so
+  bool first_of_process = false;   // its worker hasn't served the cell before
   std::optional<std::string> gpu;  // that the arm computes on
   std::set<std::string> throttle_reasons;
 };
@@ -143,8 +144,8 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
 // A cell's warm-ups are rows of its first unit in each round. A worker that comes later in the
 // round warms up without rows: a resumed or crashed run has as many rows as one that went through.
 ClientResult<void> UnitRunner::warm_up_again(Job& job) {
-  const bool fresh = job.worker->warmed_cells.insert(job.unit.cell).second;
-  if (!fresh || job.unit.first_of_round) return {};
+  job.first_of_process = job.worker->warmed_cells.insert(job.unit.cell).second;
+  if (!job.first_of_process || job.unit.first_of_round) return {};
   for (int64_t repetition = -study_.warmup; repetition < 0; ++repetition) {
     const auto sample = measure(job, repetition);
     if (!sample) return std::unexpected(sample.error());
@@ -330,7 +331,10 @@ void UnitRunner::add_last_words(Job& job) {
 }
 
 Status UnitRunner::close(Job& job) {
-  const bool report = job.unit.first_of_round || job.unit.last_of_round || job.failure;
+  // A process that begins within a round is told of at once: a run that is killed later in the
+  // round has its committed rows, which name it.
+  const bool report =
+      job.unit.first_of_round || job.unit.last_of_round || job.first_of_process || job.failure;
   Evidence& evidence = state_.evidence.of(job.unit.cell);
   // A reader would find committed rows false if a lower limit stood beside them.
   const bool raised = row_judge_.add_read_limit(job.cell.arm, evidence);
