@@ -12,8 +12,6 @@
 namespace assay {
 namespace {
 
-constexpr int kStrata = 5;
-
 // Drift is the machine's, so both arms of a stratum have it.
 Bundle interleaved_run(const World& world, Random random) {
   SyntheticBundle bundle(random());

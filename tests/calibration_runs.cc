@@ -15,7 +15,6 @@
 namespace assay {
 namespace {
 
-constexpr int kStrataARun = 5;
 constexpr size_t kRunsASide = 5;
 constexpr size_t kHistory = 10;
 
@@ -27,7 +26,7 @@ bool fails(const Result<Comparison>& comparison) {
 Bundle both_sides(const World& world, double factor, Random random) {
   SyntheticBundle bundle(random());
   bundle.raw().manifest["study"]["sides"] = {{"base", "old"}, {"cand", "new"}};
-  for (int stratum = 0; stratum < kStrataARun; ++stratum) {
+  for (int stratum = 0; stratum < kStrata; ++stratum) {
     SyntheticCell cell = cell_of(world, 10, random);
     cell.scenario = fmt::format("s{}", stratum);
     for (const bool cand : {false, true}) {
@@ -42,7 +41,7 @@ Bundle both_sides(const World& world, double factor, Random random) {
 // The same cells of one program.
 Bundle one_side(const World& world, double factor, Random random) {
   SyntheticBundle bundle(random());
-  for (int stratum = 0; stratum < kStrataARun; ++stratum) {
+  for (int stratum = 0; stratum < kStrata; ++stratum) {
     SyntheticCell cell = cell_of(world, 10 * factor, random);
     cell.scenario = fmt::format("s{}", stratum);
     bundle.add(cell);
@@ -76,7 +75,7 @@ std::vector<Bundle> runs_of(const World& world, size_t count, double factor, boo
                             Random& random) {
   std::vector<Bundle> runs;
   for (size_t i = 0; i < count; ++i) {
-    Bundle& run = runs.emplace_back(run_of(world, kStrataARun, factor, Random(random())));
+    Bundle& run = runs.emplace_back(run_of(world, kStrata, factor, Random(random())));
     if (yardsticks) continue;
     for (Row& row : run.rows) {
       row.yardstick_lookups_us.reset();

@@ -9,6 +9,8 @@
 
 namespace assay {
 
+constexpr int kStrata = 5;  // of the runs that blocks and several runs a side are drawn in
+
 // A machine's effects on latencies.
 struct World {
   std::string name;
