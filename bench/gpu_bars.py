@@ -79,19 +79,28 @@ def line(work, row):
             "-" if share is None else f"{share:.2f}", f"{bar:g}", verdict(ms, bar, row["lost"] or (ms is None and "all"))]
 
 
+def tell(lines):
+    for cells in lines:
+        print("  ".join(cells), file=sys.stderr, flush=True)
+
+
 def measured(program, works, device):
-    """The table's rows, and what the runs say of the machine and of the program."""
+    """The table's rows, and what the runs say of the machine and of the program. Each row is told on stderr as it comes: all
+    runs take some six minutes, and those before one that is stopped aren't lost."""
     lines, said = [], set()
     for work in works:
+        before = len(lines)
         try:
             rows = [row for row in rows_of(program, work, device) if work.bar_of(row) is not None]
         except RunFailed as failed:
             lines.append([" ".join(work.arguments()), "all", "-", "-", "-", f"FAILED: {failed}"])
+            tell(lines[before:])
             continue
         lines += [line(work, row) for row in rows]
         said |= {(row["device"], row["build_commit"], row["test_time"][:10]) for row in rows}
         if len(rows) < len(work.bars):
             lines.append([" ".join(work.arguments()), "others", "-", "-", "-", f"FAILED: {len(rows)} of {len(work.bars)} tests"])
+        tell(lines[before:])
     return lines, said
 
 
