@@ -196,6 +196,16 @@ class Command(ProgramTest):
         self.succeed("run", self.command_study(missing, repetitions=2), "-o", "c")
         self.assertEqual({row["error_class"] for row in rows_of(self.folder / "c", arm="gpt-nobody")}, {"no_checkout"})
 
+    def test_a_models_path_leads_to_it_from_a_revisions_folder_too(self):
+        self.make_repository()
+        (self.folder / "weights.pth").write_text("w")
+        arm = self.arm("gpt", sys.executable, "-c", "import sys; open(sys.argv[1]); sys.argv[1:] = ['1', '20', '100'];"
+                       "exec(open('bench.py').read())", "{model}", checkout={"repo": "repo", "revisions": ["slow", "fast"]},
+                       samples=1)
+        study = self.command_study(arm, models=[{"path": "weights.pth"}], repetitions=2)
+        self.succeed("run", study, "-o", "b")
+        self.assertEqual({row["status"] for row in rows_of(self.folder / "b")}, {"ok"})
+
     def test_a_revision_that_crashes_under_one_stack(self):
         repo = self.make_repository()
         (repo / "bench.py").write_text("import os\nclass GraphError(RuntimeError): pass\n"

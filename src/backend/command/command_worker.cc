@@ -169,8 +169,16 @@ class CommandWorker final : public Worker {
     printed_ = std::move(printed);
   }
 
+  // A path that is there is told whole: the command may start in another folder.
+  std::string model_value() const {
+    std::error_code error;
+    if (!std::filesystem::exists(load_.model, error)) return load_.model;
+    const auto whole = std::filesystem::absolute(load_.model, error);
+    return error ? load_.model : whole.lexically_normal().string();
+  }
+
   std::map<std::string, std::string> values_of(const AskedTokens& asked) const {
-    return {{"model", load_.model},
+    return {{"model", model_value()},
             {"dtype", load_.dtype},
             {"mode", load_.mode},
             {"cache", load_.cache},
