@@ -173,6 +173,16 @@ struct Record<EvidenceReadLimit> {
 };
 
 template <>
+struct Record<EvidenceNeighbour> {
+  using T = EvidenceNeighbour;
+  static constexpr auto kMembers = std::tuple(
+      field_may_lack("unit", &T::unit), field_may_lack("first_row", &T::first_row),
+      field_may_lack("rows", &T::rows), field_may_lack("pid", &T::pid),
+      field_may_lack("process", &T::process), field_if_known("memory_bytes", &T::memory_bytes),
+      field_may_lack("share", &T::share));
+};
+
+template <>
 struct Record<EvidenceFailure> {
   using T = EvidenceFailure;
   static constexpr auto kMembers =
@@ -229,9 +239,12 @@ struct Record<Evidence> {
       VerdictMember<T>{"compiler_real", &T::compiler_real}, field_may_lack("worker", &T::worker),
       Reported{}, field_may_lack("reported_by", &T::reported_by),
       field_may_lack("processes", &T::processes), field_may_lack("read_limit", &T::read_limit),
+      field_if_known("gpu_neighbours", &T::gpu_neighbours),
+      field_if_known("throttle_reasons", &T::throttle_reasons),
       field_may_lack("failures", &T::failures), field_if_known("stopping", &T::stopping),
       field_if_known("gate", &T::gate), field_if_known("read_bytes", &T::read_bytes),
-      field_if_known("profile", &T::profile),
+      field_if_known("operations", &T::operations),
+      field_if_known("matrix_limit", &T::matrix_limit), field_if_known("profile", &T::profile),
       field_if_known("log_dropped_bytes", &T::log_dropped_bytes));
 };
 
@@ -288,6 +301,7 @@ WorkerReport worker_report(Json whole) {
   report.process_compile_seconds =
       in_all_ns ? std::optional(static_cast<double>(*in_all_ns) / 1e9) : report.compile_seconds;
   report.read_bytes_per_s = number_member(member(whole, "read_bandwidth"), "bytes_per_s");
+  report.least_energy_ms = number_member(member(whole, "energy_counter"), "least_region_ms");
   report.whole = std::move(whole);
   return report;
 }

@@ -63,6 +63,7 @@ struct WorkerReport {
   std::optional<double> compile_seconds;
   std::optional<double> process_compile_seconds;  // of the whole process so far
   std::optional<double> read_bytes_per_s;         // of memory, measured by the worker
+  std::optional<double> least_energy_ms;          // regions that long have their energy counted
 
   // It fell back to less than its mode promises, but not to eager.
   bool ran_as_other_mode() const { return !fallback.empty() && fallback != "eager"; }
@@ -149,6 +150,18 @@ struct EvidenceFailure {
   std::string message;  // whole
 };
 
+// Another program that was on the arm's GPU during a unit of the cell.
+struct EvidenceNeighbour {
+  int64_t unit = 0;
+  int64_t first_row = 0;  // order_index of the unit's first row
+  int64_t rows = 0;       // of the unit
+  int64_t pid = 0;
+  std::string process;  // empty: unknown
+  std::optional<uint64_t> memory_bytes;
+  double share = 0;  // of the GPU's time
+  friend bool operator==(const EvidenceNeighbour&, const EvidenceNeighbour&) = default;
+};
+
 struct EvidenceError {
   std::string error_class;
   std::string message;
@@ -197,10 +210,14 @@ struct Evidence {
   std::optional<int64_t> reported_by;
   std::vector<EvidenceProcess> processes;
   std::optional<EvidenceReadLimit> read_limit;  // absent: not known
+  std::vector<EvidenceNeighbour> gpu_neighbours;
+  std::vector<std::string> throttle_reasons;  // that held the clock down during rows, each once
   std::vector<EvidenceFailure> failures;
   std::optional<EvidenceStopping> stopping;  // of studies that stop when they know
   std::optional<EvidenceGate> gate;
   std::map<int64_t, int64_t> read_bytes;     // least bytes of a repetition, by padded prompt length
+  std::map<int64_t, int64_t> operations;     // of a prompt, likewise
+  std::optional<double> matrix_limit;        // operations a second of its GPU, in its type
   std::optional<EvidenceProfile> profile;    // of runs that take profiles
   std::optional<int64_t> log_dropped_bytes;  // of the workers' output; absent: none
 

@@ -32,11 +32,14 @@ constexpr const char* kWhole =
     R"("memory":{"cold_faults":{"rows":1,"minor":20,"major":3},)"
     R"("warm_faults":{"rows":10,"minor":0,"major":0}},"lost":false}],)"
     R"("read_limit":{"bytes_per_s":2e+10,"cache_bytes":33554432,"tolerance":0.25},)"
+    R"("gpu_neighbours":[{"unit":2,"first_row":40,"rows":5,"pid":41,"process":"train",)"
+    R"("memory_bytes":2000000000,"share":0.5}],"throttle_reasons":["power"],)"
     R"("failures":[{"unit":3,"repetition":-1,"status":"oom","class":"OOM","message":"a\nb"}],)"
     R"("stopping":{"rounds":4,"decided":true,"leader":"static","margin":0.03,"pairs":[)"
     R"({"arm":"eager","ratio":0.9,"interval":[0.8,0.95],"verdict":"faster"}]},)"
     R"("gate":{"verdict":"fallback","reason":"no GPU","fallback":"eager"},)"
     R"("read_bytes":{"16":40000000,"24":60000000},)"
+    R"("operations":{"16":800000000},"matrix_limit":7.5e+14,)"
     R"("profile":{"error":{"class":"E","message":"m"}},"log_dropped_bytes":300000000})";
 
 Result<Evidence> read(std::string_view text) {

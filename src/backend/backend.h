@@ -94,6 +94,11 @@ class Backend {
   // Measured with the threads that the arm computes with; takes about a second. Absent, so that no
   // row is judged: it isn't known, or weights of this size fit the cache and so aren't bound by it.
   virtual std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) = 0;
+  // Operations a second that the arm's GPU reaches in products of that type, measured. Absent: it
+  // computes on no GPU, or nobody measures it.
+  virtual std::optional<double> matrix_limit(const StudyArm&, const std::string&) {
+    return std::nullopt;
+  }
 };
 
 // Backends by the name that arms give. Pointers are never null.

@@ -137,6 +137,7 @@ struct SampleReply : Measured {
   bool cold = false;                  // first call of its shape in the process
   int64_t started_at_ns = 0;          // wall clock at the start of the timed region
   std::optional<int64_t> read_bytes;  // at least read from the weights and cache in the region
+  std::optional<int64_t> operations;  // multiplications and additions of the prompt, in prefill
   std::optional<int64_t> peak_rss_bytes;
   // It was measured together with an earlier repetition of the process, so that the machine's
   // present state says nothing about it.

@@ -169,6 +169,7 @@ struct Record<SampleReply> {
                  field_may_lack("cold", &SampleReply::cold),
                  wire::whole("started_at_ns", &SampleReply::started_at_ns, 0, INT64_MAX),
                  wire::whole("read_bytes", &SampleReply::read_bytes, 0, INT64_MAX),
+                 wire::whole("operations", &SampleReply::operations, 0, INT64_MAX),
                  wire::whole("peak_rss_bytes", &SampleReply::peak_rss_bytes, 0, INT64_MAX),
                  wire::FlagIfSet<SampleReply>{"recalled", &SampleReply::recalled},
                  wire::CounterMembers<SampleReply>{"counters", &SampleReply::counters});

@@ -242,9 +242,25 @@ class FakeGpus final : public GpuSensors {
   std::vector<GpuInfo> list() override { return {{"GPU", "GPU-1", "1", {}}}; }
   GpuState read(const std::string& uuid) override {
     if (uuid != "GPU-1") return {};
-    return {1980, {}, 350, true, {"hw_slowdown"}};
+    return {1980, {}, 350, true, {"hardware slowdown"}};
+  }
+  // Process 1 isn't of the run.
+  std::optional<std::vector<GpuProcess>> processes(const std::string&) override {
+    return std::vector<GpuProcess>{{1, "train", 5000}};
+  }
+  std::optional<std::vector<GpuUse>> uses_since(const std::string&, int64_t since_us) override {
+    return std::vector<GpuUse>{{1, since_us + 1, 0.5}};
   }
 };
+
+std::vector<const Row*> rows_by_cell(const Bundle& bundle, const std::string& cell) {
+  std::vector<const Row*> rows;
+  for (const Row& row : bundle.rows) {
+    if (row.cell_id == cell) rows.push_back(&row);
+  }
+  std::ranges::sort(rows, {}, &Row::order_index);
+  return rows;
+}
 
 TEST_F(RunTest, ArmsOnAGpuCarryItsSensorsAndNoOthers) {
   gpus_ = std::make_unique<FakeGpus>();
@@ -263,7 +279,35 @@ TEST_F(RunTest, ArmsOnAGpuCarryItsSensorsAndNoOthers) {
     EXPECT_FALSE(row.throttled);
   }
   const auto commits = read_file(folder() / "commits.jsonl");
-  EXPECT_TRUE(commits->contains("\"throttle_reasons\":[\"hw_slowdown\"]"));
+  EXPECT_TRUE(commits->contains("\"throttle_reasons\":[\"hardware slowdown\"]"));
+  EXPECT_TRUE(commits->contains("\"gpu_others_share\":0.5"));
+}
+
+TEST_F(RunTest, EvidenceOfAnArmOnAGpuNamesOtherProgramsAndTheirRows) {
+  gpus_ = std::make_unique<FakeGpus>();
+  monitor_ = std::make_unique<Monitor>(MachineFiles("/nonexistent"));
+  readiness_["other"].device = "GPU";
+  readiness_["other"].gpu_uuid = "GPU-1";
+  observer_.interrupt_fd = interrupt_[1];
+  observer_.interrupt_after = 20;  // within a unit, whose neighbours are told once, by the resume
+  EXPECT_TRUE(run()->interrupted);
+  expect_whole(resume());
+  const auto bundle = read_bundle(folder());
+  for (const auto& [cell, evidence] : bundle->evidence) {
+    if (rows_by_cell(*bundle, cell).front()->arm == "base") {
+      EXPECT_TRUE(evidence.gpu_neighbours.empty() && evidence.throttle_reasons.empty());
+      continue;
+    }
+    EXPECT_EQ(evidence.throttle_reasons, std::vector<std::string>{"hardware slowdown"});
+    std::vector<int64_t> named, rows;
+    for (const EvidenceNeighbour& one : evidence.gpu_neighbours) {
+      EXPECT_EQ(std::tuple(one.pid, one.process, one.memory_bytes, one.share),
+                std::tuple(1, "train", 5000u, 0.5));
+      for (int64_t i = 0; i < one.rows; ++i) named.push_back(one.first_row + i);
+    }
+    for (const Row* row : rows_by_cell(*bundle, cell)) rows.push_back(row->order_index);
+    EXPECT_EQ(named, rows);
+  }
 }
 
 // Costs by scenario: two prompts of one and one of the other, each compiled for.

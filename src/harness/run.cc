@@ -1,5 +1,6 @@
 // The plan's units in order, those skipped that an earlier run has committed.
 #include "harness/run.h"
+#include "harness/device_limits.h"
 
 #include <poll.h>
 
@@ -33,7 +34,6 @@ class Run {
 
  private:
   Evidence committed_evidence(Evidence evidence, int64_t processes) const;
-  void measure_read_limits();
   void tell_readiness();
   std::vector<const Unit*> units_left() const;
   // A model of the study, whose units take turns with those of the others.
@@ -120,28 +120,13 @@ Evidence Run::committed_evidence(Evidence evidence, int64_t processes) const {
   std::erase_if(evidence.failures, [&](const EvidenceFailure& failure) {
     return !bundle_.committed_units().contains(failure.unit);
   });
+  std::erase_if(evidence.gpu_neighbours, [&](const EvidenceNeighbour& one) {
+    return !bundle_.committed_units().contains(one.unit);
+  });
   std::erase_if(evidence.processes,
                 [&](const EvidenceProcess& one) { return one.process >= processes; });
   if (evidence.reported_by.value_or(processes) >= processes) evidence.reported_by.reset();
   return evidence;
-}
-
-void Run::measure_read_limits() {
-  const uint64_t largest = std::ranges::max(request_.preflight.weight_bytes);
-  std::map<size_t, ReadLimit> limits;
-  std::vector<std::pair<const StudyArm*, std::optional<ReadLimit>>> measured;
-  for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
-    const StudyArm& study_arm = study_.arms[arm];
-    auto known = std::ranges::find_if(
-        measured, [&](const auto& one) { return share_processor(*one.first, study_arm); });
-    if (known == measured.end()) {
-      measured.emplace_back(
-          &study_arm, context_.backends.at(study_arm.backend)->read_limit(study_arm, largest));
-      known = std::prev(measured.end());
-    }
-    if (known->second) limits.emplace(arm, *known->second);
-  }
-  units_.row_judge().set_read_limits(std::move(limits));
 }
 
 // A model whose rows are committed is known by the hash that its workers tell, too.
@@ -272,7 +257,11 @@ Status Run::record_decisions(size_t model) {
 Result<const ModelSetup*> Run::set_up(ModelPart& part) {
   if (part.setup) return &*part.setup;
   ASSAY_CHECK(bundle_.begin_sitting());
-  if (!std::exchange(limits_known_, true)) measure_read_limits();
+  if (!std::exchange(limits_known_, true)) {
+    const uint64_t largest = std::ranges::max(request_.preflight.weight_bytes);
+    units_.row_judge().set_read_limits(measure_read_limits(study_, largest, context_));
+    units_.set_matrix_limits(measure_matrix_limits(study_, context_));
+  }
   ASSAY_TRY(part.setup, set_up_model(study_, plan_, part.model, bundle_, context_, units_.workers(),
                                      state_.evidence, state_.cells_with_parity));
   if (!part.setup) return nullptr;

@@ -1,10 +1,13 @@
 // The order of a unit: worker, preparation, warm-ups, repetitions, evidence, log, commit.
 #include "harness/unit_runner.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "base/add_once.h"
 #include "harness/stopping.h"
 #include "study/prompt_index.h"
 
@@ -54,6 +57,7 @@ struct UnitRunner::Job {
   bool first_of_process = false;   // its worker hasn't served the cell before
   std::optional<std::string> gpu;  // that the arm computes on
   std::set<std::string> throttle_reasons;
+  std::optional<double> gpu_others_share;  // of the GPU's time; absent: no other program
 };
 
 UnitRunner::UnitRunner(const Study& study, const Plan& plan, BundleWriter& bundle,
@@ -64,7 +68,9 @@ UnitRunner::UnitRunner(const Study& study, const Plan& plan, BundleWriter& bundl
       context_(context),
       state_(state),
       workers_(study, context, study.order == RunOrder::kSequential),
-      row_judge_(study, context) {}
+      row_judge_(study, context) {
+  if (context.gpus) gpu_watch_.emplace(*context.gpus, MachineFiles(), ::getpid());
+}
 
 Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
                                 const std::vector<std::vector<PromptLength>>& planned_lengths) {
@@ -84,7 +90,8 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
           .worst_steal_share = {},
           .failure = {},
           .gpu = {},
-          .throttle_reasons = {}};
+          .throttle_reasons = {},
+          .gpu_others_share = {}};
   job.shape = {cell.phase, cell.batch, cell.new_tokens, cache_capacity(lengths, cell.new_tokens)};
   for (int64_t i = 0; i < unit.warmups; ++i) job.repetitions.push_back(unit.first_warmup + i);
   const int64_t first = unit.first_repetition + state_.extra_repetitions[unit.cell];
@@ -93,6 +100,7 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
   job.gpu = gpu_of(context_.backends.at(arm.backend)->readiness(arm));
   context_.observer.on_unit(cell, unit);
   row_judge_.begin_unit();
+  if (gpu_watch_ && job.gpu) gpu_watch_->begin(*job.gpu, context_.clock.wall_ns());
   if (const auto& failed = state_.failed_in_a_row[{unit.cell, unit.round}];
       failed.repetitions >= kTriesInARow) {
     ASSAY_CHECK(skip_all(job, failed));
@@ -228,6 +236,7 @@ void UnitRunner::note_conditions(Job& job, Row& row) {
   const MachineSample sample = context_.monitor->sample();
   if (job.gpu) {
     const GpuState gpu = context_.gpus ? context_.gpus->read(*job.gpu) : GpuState{};
+    if (gpu_watch_) gpu_watch_->look();
     row.sm_clock_mhz = gpu.sm_clock_mhz;
     row.temperature_c = gpu.temperature_c;
     row.power_w = gpu.power_w;
@@ -243,6 +252,20 @@ void UnitRunner::note_conditions(Job& job, Row& row) {
   job.worst_steal_share = std::max(job.worst_steal_share, sample.steal_share);
 }
 
+// Puts others on the unit's GPU, and what held clocks down, into the evidence; true if any was.
+bool UnitRunner::note_disturbance(Job& job) {
+  Evidence& evidence = state_.evidence.of(job.unit.cell);
+  add_each_once(evidence.throttle_reasons, job.throttle_reasons);
+  if (gpu_watch_ && job.gpu) {
+    for (const GpuNeighbour& one : gpu_watch_->end()) {
+      evidence.gpu_neighbours.push_back({job.unit.index, state_.committed_rows, job.rows, one.pid,
+                                         one.process, one.memory_bytes, one.share});
+      job.gpu_others_share = job.gpu_others_share.value_or(0) + one.share;
+    }
+  }
+  return job.gpu_others_share || !job.throttle_reasons.empty();
+}
+
 Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
   const bool may_add = job.unit.last_of_round && study_.stopping && !study_.stopping->decide;
   const int64_t begin =
@@ -251,6 +274,7 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
     const int64_t repetition = job.repetitions[i];
     // Figures "since the last sample" are then this repetition's.
     if (context_.monitor) context_.monitor->sample();
+    if (context_.gpus && job.gpu) context_.gpus->read(*job.gpu);
     const auto sample = measure(job, repetition);
     if (!sample) {
       if (sample.error().kind == FailureKind::kInterrupted) return UnitEnd::kInterrupted;
@@ -258,7 +282,7 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
       return UnitEnd::kCommitted;
     }
     Row row = sample_row(job, repetition, *sample);
-    if (row.status == RowStatus::kOk) note_read_bytes(job, row, *sample);
+    if (row.status == RowStatus::kOk) note_work(job, row, *sample);
     if (context_.monitor && !sample->recalled) note_conditions(job, row);
     ASSAY_CHECK(append(job, std::move(row)));
     const bool more =
@@ -303,9 +327,15 @@ Status UnitRunner::lose(Job& job, size_t from, const RowOutcome& outcome) {
   return {};
 }
 
-// Keeps the least bytes that a row of each length states: a later judgement by the evidence must
-// not ask more of a row than this one did.
-void UnitRunner::note_read_bytes(const Job& job, const Row& row, const SampleReply& sample) {
+// Keeps the operations of a prompt, and the least bytes that a row of each length states: a later
+// judgement by the evidence must not ask more of a row than this one did.
+void UnitRunner::note_work(const Job& job, const Row& row, const SampleReply& sample) {
+  if (sample.operations) {
+    Evidence& evidence = state_.evidence.of(job.unit.cell);
+    evidence.operations[row.padded_tokens] = *sample.operations;
+    const auto limit = matrix_limits_.find({job.cell.arm, job.worker->loaded.dtype});
+    if (limit != matrix_limits_.end()) evidence.matrix_limit = limit->second;
+  }
   if (!sample.read_bytes) return;
   auto& of_lengths = state_.evidence.of(job.unit.cell).read_bytes;
   int64_t& least = of_lengths.try_emplace(row.padded_tokens, *sample.read_bytes).first->second;
@@ -331,14 +361,14 @@ void UnitRunner::add_last_words(Job& job) {
 }
 
 Status UnitRunner::close(Job& job) {
-  // A process that begins within a round is told of at once: a run that is killed later in the
-  // round has its committed rows, which name it.
+  // A process that begins within a round is told of at once: rows name it if the run is killed.
   const bool report =
       job.unit.first_of_round || job.unit.last_of_round || job.first_of_process || job.failure;
   Evidence& evidence = state_.evidence.of(job.unit.cell);
   // A reader would find committed rows false if a lower limit stood beside them.
   const bool raised = row_judge_.add_read_limit(job.cell.arm, evidence);
-  if (report || raised || job.given_up) {
+  const bool disturbed = note_disturbance(job);
+  if (report || raised || disturbed || job.given_up) {
     evidence.model_hash = job.setup.model_hash;
     if (job.worker && job.process && job.worker->client->running()) {
       state_.evidence.add_placement(job.unit.cell, *job.process, job.worker->client->pid());
@@ -358,6 +388,7 @@ Status UnitRunner::close(Job& job) {
   Json note = {{"extra_rows", extra}, {"model_hash", job.setup.model_hash}};
   if (job.worst_load_1min) note["worst_load_1min"] = *job.worst_load_1min;
   if (!job.throttle_reasons.empty()) note["throttle_reasons"] = job.throttle_reasons;
+  if (job.gpu_others_share) note["gpu_others_share"] = *job.gpu_others_share;
   if (job.worst_steal_share) note["worst_steal_share"] = *job.worst_steal_share;
   ASSAY_CHECK(bundle_.commit_unit(job.unit.index, note));
   state_.committed_rows += job.rows;

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "artifact/bundle.h"
 #include "harness/context.h"
+#include "harness/device_limits.h"
+#include "harness/gpu_watch.h"
 #include "harness/model_setup.h"
 #include "harness/row_judge.h"
 #include "harness/run_state.h"
@@ -30,6 +34,7 @@ class UnitRunner {
                       const std::vector<std::vector<PromptLength>>& planned_lengths);
   Workers& workers() { return workers_; }
   RowJudge& row_judge() { return row_judge_; }
+  void set_matrix_limits(MatrixLimits limits) { matrix_limits_ = std::move(limits); }
 
  private:
   struct Job;
@@ -40,7 +45,8 @@ class UnitRunner {
   Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample);
   Status append(Job& job, Row row);
   void note_conditions(Job& job, Row& row);
-  void note_read_bytes(const Job& job, const Row& row, const SampleReply& sample);
+  bool note_disturbance(Job& job);
+  void note_work(const Job& job, const Row& row, const SampleReply& sample);
   Result<UnitEnd> run_repetitions(Job& job);
   Status fail_rest(Job& job, size_t from, const WorkerFailure& failure);
   Status skip_all(Job& job, const RunState::FailedInARow& failed);
@@ -56,6 +62,8 @@ class UnitRunner {
   RunState& state_;
   Workers workers_;
   RowJudge row_judge_;
+  MatrixLimits matrix_limits_;
+  std::optional<GpuWatch> gpu_watch_;  // absent: nothing is known of GPUs
 };
 
 }  // namespace assay

@@ -1,8 +1,10 @@
 // For tests: a management library with two GPUs, one of them hot, or none that answers. The cool
-// one has the uuid FAKE_NVML_UUID where that is set, and takes 100 W.
+// one has the uuid FAKE_NVML_UUID where that is set, takes 100 W, and counts what the hot one
+// doesn't; its power limit is always in the way, and lowers the clock where FAKE_NVML_POWER is set.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int fail(void) { return getenv("FAKE_NVML_FAILS") != NULL; }
 
@@ -55,6 +57,81 @@ int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millij
   return hot(device) ? 3 : 0;
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
-  *reasons = hot(device) ? 0x48 : 0x1;
+  *reasons = hot(device) ? 0x48 : 0x5;
   return 0;
+}
+
+// The cool GPU's clock is held down for power for as long as FAKE_NVML_POWER is set.
+int nvmlDeviceGetViolationStatus(void* device, int policy, unsigned long long time[2]) {
+  static unsigned long long power_ns;
+  if (hot(device)) return 3;
+  if (policy == 0 && getenv("FAKE_NVML_POWER") != NULL) power_ns += 1000;
+  time[0] = 0;
+  time[1] = policy == 0 ? power_ns : 0;
+  return policy > 1;
+}
+
+struct process {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+// FAKE_NVML_PROCESSES: "PID:MEMORY:SHARE ...", processes on the cool GPU; of share 0, one holds
+// memory alone. The tests' own processes are on it too where FAKE_NVML_OWN is set: the caller, and
+// so each process of assay that asks.
+static int next_process(const char** at, unsigned long numbers[3]) {
+  for (int i = 0; i < 3; ++i) {
+    char* end;
+    numbers[i] = strtoul(*at, &end, 10);
+    if (end == *at) return 0;
+    *at = *end != 0 ? end + 1 : end;
+  }
+  return 1;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, struct process* list) {
+  const char* at = getenv("FAKE_NVML_PROCESSES");
+  unsigned long numbers[3];
+  unsigned found = 0;
+  if (hot(device)) return 3;
+  if (getenv("FAKE_NVML_OWN") != NULL) {
+    const struct process own = {(unsigned)getpid(), 1000, 0, 0};
+    list[found++] = own;
+  }
+  while (at != NULL && next_process(&at, numbers)) {
+    const struct process one = {(unsigned)numbers[0], numbers[1], 0, 0};
+    if (found == *count) return 7;
+    list[found++] = one;
+  }
+  *count = found;
+  return 0;
+}
+int nvmlSystemGetProcessName(unsigned pid, char* text, unsigned size) {
+  strncpy(text, pid % 2 ? "/opt/bin/neighbour" : "holder", size);
+  return 0;
+}
+
+struct use {
+  unsigned pid;
+  unsigned long long at_us;
+  unsigned sm, memory, encoder, decoder;
+};
+// Each process that computes did so until a microsecond ago.
+int nvmlDeviceGetProcessUtilization(void* device, struct use* list, unsigned* count,
+                                    unsigned long long since_us) {
+  const char* at = getenv("FAKE_NVML_PROCESSES");
+  unsigned long numbers[3];
+  unsigned found = 0;
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const unsigned long long now_us =
+      (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000 - 1;
+  if (hot(device)) return 3;
+  while (at != NULL && next_process(&at, numbers)) {
+    const struct use one = {(unsigned)numbers[0], now_us, (unsigned)numbers[2], 0, 0, 0};
+    if (numbers[2] == 0 || now_us <= since_us) continue;
+    if (list != NULL) list[found] = one;
+    ++found;
+  }
+  *count = found;
+  return found == 0 ? 6 : list == NULL ? 7 : 0;
 }

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -15,11 +16,30 @@ namespace {
 
 using Device = void*;  // nvmlDevice_t
 constexpr int kSuccess = 0;
-constexpr int kClockSm = 1;         // NVML_CLOCK_SM
-constexpr int kTemperatureGpu = 0;  // NVML_TEMPERATURE_GPU
+constexpr int kNotFound = 6;          // NVML_ERROR_NOT_FOUND: nothing was sampled
+constexpr int kInsufficientSize = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+constexpr int kClockSm = 1;           // NVML_CLOCK_SM
+constexpr int kTemperatureGpu = 0;    // NVML_TEMPERATURE_GPU
 
 struct NvmlMemory {
   unsigned long long total, free, used;
+};
+
+struct NvmlProcess {  // nvmlProcessInfo_t of the functions named _v3
+  unsigned pid;
+  unsigned long long memory_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+constexpr unsigned long long kMemoryUnknown = ~0ULL;  // NVML_VALUE_NOT_AVAILABLE
+
+struct NvmlUse {  // nvmlProcessUtilizationSample_t
+  unsigned pid;
+  unsigned long long at_us;
+  unsigned sm_percent, memory_percent, encoder_percent, decoder_percent;
+};
+
+struct NvmlViolation {  // nvmlViolationTime_t
+  unsigned long long at_us, lowered_ns;
 };
 
 // The part of nvml.h that is used; signatures as NVIDIA publishes them.
@@ -37,7 +57,13 @@ struct NvmlApi {
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power_mw)(Device, unsigned*) = nullptr;
   int (*throttle_reasons)(Device, unsigned long long*) = nullptr;
-  int (*energy_mj)(Device, unsigned long long*) = nullptr;  // may be absent: older drivers
+  // May be absent: older drivers.
+  int (*energy_mj)(Device, unsigned long long*) = nullptr;
+  int (*violation)(Device, int, NvmlViolation*) = nullptr;
+  int (*compute_processes)(Device, unsigned*, NvmlProcess*) = nullptr;
+  int (*graphics_processes)(Device, unsigned*, NvmlProcess*) = nullptr;
+  int (*process_name)(unsigned, char*, unsigned) = nullptr;
+  int (*process_uses)(Device, NvmlUse*, unsigned*, unsigned long long) = nullptr;
 };
 
 struct Closer {
@@ -75,16 +101,25 @@ std::string load_api(void* library, NvmlApi& api) {
     if (!found) return name;
   }
   find(library, "nvmlDeviceGetTotalEnergyConsumption", api.energy_mj);
+  find(library, "nvmlDeviceGetViolationStatus", api.violation);
+  find(library, "nvmlDeviceGetComputeRunningProcesses_v3", api.compute_processes);
+  find(library, "nvmlDeviceGetGraphicsRunningProcesses_v3", api.graphics_processes);
+  find(library, "nvmlSystemGetProcessName", api.process_name);
+  find(library, "nvmlDeviceGetProcessUtilization", api.process_uses);
   return "";
 }
 
-// Reasons that hold the clock down against the user's will; idling and a chosen clock aren't.
-constexpr std::array<std::pair<unsigned long long, const char*>, 5> kThrottleReasons = {{
-    {0x4, "sw_power_cap"},
-    {0x8, "hw_slowdown"},
-    {0x20, "sw_thermal_slowdown"},
-    {0x40, "hw_thermal_slowdown"},
-    {0x80, "hw_power_brake_slowdown"},
+// Reasons that hold the clock down against the user's will; idling and a chosen clock don't.
+struct ThrottleReason {
+  const char* name;
+  unsigned long long bits;      // of nvmlClocksThrottleReasons: some of them holds it down now
+  unsigned long long hardware;  // those of them that the driver counts no time of
+  int policy;                   // nvmlPerfPolicyType_t whose time the driver counts; -1: none
+};
+constexpr std::array<ThrottleReason, 3> kThrottleReasons = {{
+    {"power", 0x4 | 0x80, 0x80, 0},
+    {"heat", 0x20 | 0x40, 0x40, 1},
+    {"hardware slowdown", 0x8, 0x8, -1},
 }};
 
 class Nvml final : public GpuSensors {
@@ -104,12 +139,7 @@ class Nvml final : public GpuSensors {
       state.temperature_c = value;
     }
     if (api_.power_mw(device->second, &value) == kSuccess) state.power_w = value / 1000.0;
-    unsigned long long reasons = 0;
-    if (api_.throttle_reasons(device->second, &reasons) != kSuccess) return state;
-    for (const auto& [bit, name] : kThrottleReasons) {
-      if (reasons & bit) state.throttle_reasons.emplace_back(name);
-    }
-    state.throttled = !state.throttle_reasons.empty();
+    read_throttling(device->second, state);
     return state;
   }
 
@@ -123,10 +153,101 @@ class Nvml final : public GpuSensors {
     return static_cast<double>(millijoules) / 1000.0;
   }
 
+  std::optional<std::vector<GpuProcess>> processes(const std::string& uuid) override {
+    const auto device = find_device(uuid);
+    if (device == devices_.end() || api_.compute_processes == nullptr) return std::nullopt;
+    std::map<int64_t, GpuProcess> by_pid;
+    if (!add_processes(api_.compute_processes, device->second, by_pid)) return std::nullopt;
+    if (api_.graphics_processes != nullptr) {  // one of both kinds is in both lists
+      add_processes(api_.graphics_processes, device->second, by_pid);
+    }
+    std::vector<GpuProcess> all;
+    for (auto& [pid, process] : by_pid) all.push_back(std::move(process));
+    return all;
+  }
+
+  std::optional<std::vector<GpuUse>> uses_since(const std::string& uuid,
+                                                int64_t since_us) override {
+    const auto device = find_device(uuid);
+    if (device == devices_.end() || api_.process_uses == nullptr) return std::nullopt;
+    const auto since = static_cast<unsigned long long>(since_us);
+    unsigned count = 0;
+    int result = api_.process_uses(device->second, nullptr, &count, since);
+    std::vector<NvmlUse> samples(count);
+    if (result == kInsufficientSize && count > 0) {
+      result = api_.process_uses(device->second, samples.data(), &count, since);
+    }
+    if (result == kNotFound) return std::vector<GpuUse>();
+    if (result != kSuccess) return std::nullopt;
+    samples.resize(std::min<size_t>(count, samples.size()));
+    std::vector<GpuUse> uses;
+    for (const NvmlUse& sample : samples) {
+      if (sample.at_us <= since) continue;  // some drivers give the last one in any case
+      uses.push_back({sample.pid, static_cast<int64_t>(sample.at_us), sample.sm_percent / 100.0});
+    }
+    return uses;
+  }
+
  private:
   using Devices = std::map<std::string, Device>;
   Devices::const_iterator find_device(const std::string& uuid) const {
     return uuid.empty() && devices_.size() == 1 ? devices_.begin() : devices_.find(uuid);
+  }
+
+  // True if the time that the driver counts has grown since the last reading; absent: it doesn't
+  // count, or there was none.
+  std::optional<bool> lowered_since(Device device, int policy) {
+    NvmlViolation time{};
+    if (policy < 0 || api_.violation == nullptr ||
+        api_.violation(device, policy, &time) != kSuccess) {
+      return std::nullopt;
+    }
+    const auto [at, first] = lowered_ns_.try_emplace({device, policy}, time.lowered_ns);
+    const auto before = std::exchange(at->second, time.lowered_ns);
+    return first ? std::nullopt : std::optional(time.lowered_ns > before);
+  }
+
+  void read_throttling(Device device, GpuState& state) {
+    unsigned long long now = 0;
+    if (api_.throttle_reasons(device, &now) != kSuccess) return;
+    for (const ThrottleReason& reason : kThrottleReasons) {
+      const auto since = lowered_since(device, reason.policy);
+      const bool present = (now & (since ? reason.hardware : reason.bits)) != 0;
+      if (present || since.value_or(false)) state.throttle_reasons.emplace_back(reason.name);
+    }
+    state.throttled = !state.throttle_reasons.empty();
+  }
+
+  std::string name_of(unsigned pid) const {
+    std::array<char, 256> text{};
+    if (api_.process_name == nullptr ||
+        api_.process_name(pid, text.data(), text.size()) != kSuccess) {
+      return "";
+    }
+    const std::string path = text.data();
+    return path.substr(path.rfind('/') + 1);
+  }
+
+  using ListProcesses = int (*)(Device, unsigned*, NvmlProcess*);
+  bool add_processes(ListProcesses ask, Device device, std::map<int64_t, GpuProcess>& by_pid) {
+    constexpr size_t kRoom = 64, kMost = 65'536;
+    std::vector<NvmlProcess> found(kRoom);
+    int result = kInsufficientSize;
+    unsigned count = 0;
+    while (result == kInsufficientSize && found.size() <= kMost) {
+      count = static_cast<unsigned>(found.size());
+      result = ask(device, &count, found.data());
+      if (result == kInsufficientSize) found.resize(2 * found.size());
+    }
+    if (result != kSuccess) return false;
+    found.resize(std::min<size_t>(count, found.size()));
+    for (const NvmlProcess& one : found) {
+      GpuProcess& process = by_pid[one.pid];
+      process.pid = one.pid;
+      if (process.name.empty()) process.name = name_of(one.pid);
+      if (one.memory_bytes != kMemoryUnknown) process.memory_bytes = one.memory_bytes;
+    }
+    return true;
   }
 
   void find_gpus() {
@@ -151,7 +272,8 @@ class Nvml final : public GpuSensors {
   Library library_;
   NvmlApi api_;
   std::vector<GpuInfo> gpus_;
-  Devices devices_;  // by uuid
+  Devices devices_;                                                  // by uuid
+  std::map<std::pair<Device, int>, unsigned long long> lowered_ns_;  // by policy, when last read
 };
 
 }  // namespace

@@ -25,8 +25,25 @@ struct GpuState {
   std::optional<double> sm_clock_mhz;
   std::optional<double> temperature_c;
   std::optional<double> power_w;
-  std::optional<bool> throttled;              // the clock is held down for heat or power, now
-  std::vector<std::string> throttle_reasons;  // by NVML's names; empty: none, or unknown
+  // Something held the clock down since the GPU's last reading: the driver counts the time for
+  // power and heat, and names a slowdown of the hardware while it lasts. Where it doesn't count,
+  // what holds the clock down now.
+  std::optional<bool> throttled;
+  std::vector<std::string> throttle_reasons;  // power | heat | hardware slowdown; empty: none
+};
+
+// A process that holds memory of a GPU.
+struct GpuProcess {
+  int64_t pid = 0;
+  std::string name;  // empty: unknown
+  std::optional<uint64_t> memory_bytes;
+};
+
+// A window of the driver's sampling, and the process that it saw computing in it.
+struct GpuUse {
+  int64_t pid = 0;
+  int64_t at_us = 0;  // the window's end, by the wall clock
+  double share = 0;   // of the window, in which some of the process's kernels ran
 };
 
 class GpuSensors {
@@ -39,6 +56,15 @@ class GpuSensors {
   // Energy that the GPU (chosen as above) has taken since its driver was loaded; the counter moves
   // some ten times a second. Absent: no such GPU, or it has no such counter.
   virtual std::optional<double> energy_j(const std::string&) { return std::nullopt; }
+  // Processes that have memory on the GPU (chosen as above). Absent: the driver doesn't tell.
+  virtual std::optional<std::vector<GpuProcess>> processes(const std::string&) {
+    return std::nullopt;
+  }
+  // Windows that ended after that time, some five a second, each with at most one process. Absent:
+  // the driver doesn't tell. Milliseconds.
+  virtual std::optional<std::vector<GpuUse>> uses_since(const std::string&, int64_t) {
+    return std::nullopt;
+  }
 };
 
 // $ASSAY_NVML or libnvidia-ml.so.1. environment_error that names the missing part: the library, a

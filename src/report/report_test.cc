@@ -180,6 +180,8 @@ TEST(Report, JoulesATokenAreThereWhereSomebodyCountedThem) {
     EXPECT_EQ(findings->strata[latency.stratum].phase, Phase::kKvDecode);
     EXPECT_DOUBLE_EQ(*latency.joules_per_token, 0.5);
     EXPECT_EQ(latency.energy_n, 10);
+    ASSERT_TRUE(latency.joules_interval) << "rows of one process are the units";
+    EXPECT_DOUBLE_EQ(latency.joules_interval->low, 0.5) << "they are all alike";
   }
   EXPECT_EQ(with, 2);
   EXPECT_THAT(render_report(*findings, OutputFormat::kMarkdown), HasSubstr("J/token"));

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 import unittest
@@ -72,6 +73,36 @@ class Gpu(ProgramTest):
         self.assertTrue(energy, "regions of many steps of the counter")
         for row in energy:  # 100 W; the readings stand outside of the region
             self.assertGreater(float(row["energy_j"]), 0.1 * 0.8 * float(row["latency_ms"]))
+
+    def shared(self, order, others):
+        """The findings `gpu_shared` of a run beside process 1, whose memory and share `others` says; and its decisions."""
+        os.environ["FAKE_NVML_PROCESSES"] = f"1:{others}"
+        self.run_study(phases=["kv_decode"], order=order, repetitions=6)
+        whole = json.loads(self.succeed("analyze", "bundle", "-o", "json"))
+        shutil.rmtree(self.folder / "bundle")
+        return [one for one in whole["findings"] if one["kind"] == "gpu_shared"], whole["decisions"]
+
+    def test_another_program_on_the_gpu_is_named(self):
+        found, decisions = self.shared("shuffled", "5000000000:99")
+        self.assertEqual({(one["severity"], one["arm"]) for one in found}, {("warning", "eager"), ("warning", "compiled")})
+        for one in found:
+            self.assertRegex(one["text"], r"\Aneighbour \(process 1\) held 5.00 GB of its memory during (\d+) of \1 warm rows and "
+                                          r"computed for 99 % of the GPU's time")
+            self.assertTrue(one["rows"])
+        self.assertIn("gpu_shared", json.dumps(decisions), "the arms weren't interleaved")
+        found, decisions = self.shared("interleaved", "5000000000:99")
+        self.assertEqual({one["severity"] for one in found}, {"warning"})
+        self.assertNotIn("gpu_shared", json.dumps(decisions))
+        found, _ = self.shared("interleaved", "5000000000:0")
+        self.assertEqual({one["severity"] for one in found}, {"note"}, "it only holds memory")
+
+    def test_bench_names_who_shares_the_gpu_and_what_holds_its_clock_down(self):
+        bench = ("bench", "model", "-p", "8", "-n", "4", "-r", "3", "--device", "cuda", "-t", "1")
+        self.assertNotIn("throttled", self.succeed(*bench), "the power limit is in the way and lowers no clock")
+        os.environ.update(FAKE_NVML_PROCESSES="1:5000000000:70", FAKE_NVML_POWER="1")
+        told = " ".join(self.succeed(*bench).split())
+        self.assertRegex(told, r"- gpu_shared \([^)]*\): neighbour \(process 1\)")
+        self.assertIn("warm rows ran throttled (power)", told)
 
     def test_ready_studies_show_their_findings_on_a_gpu_too(self):
         studies = sorted((STUDIES / "smoke-gpu").glob("paradox-*.yaml"))
@@ -173,6 +204,7 @@ class Gpu(ProgramTest):
         self.assertRegex(told, r"cublaslt,ok,.*: 13.1.0")
         self.assertRegex(told, r'cuda,ok,"?Fake GPU, compute capability 9.0, 132 multiprocessors')
         self.assertRegex(told, r"gpu_read_bandwidth,ok,[0-9.e+]+ GB/s")
+        self.assertRegex(told, r"gpu_matrix_rate,ok,[0-9.e+]+ TFLOP/s in bf16")
         done = self.assay("generate", "model", "1 2", "--ids", "-n", "6", "--device", "cuda", "--mode", "compiled")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"device   Fake GPU, .*; 2 graphs captured, 4 replays, \d+ kernels launched")

@@ -218,6 +218,25 @@ TEST(Compare, MissingCellsFailAndNewOnesAreListed) {
   EXPECT_THAT(comparison.failures(false), ElementsAre(HasSubstr("missing: static on prefill")));
 }
 
+// Two bundles are two times: a program that computed on the GPU in one of them looks like a change.
+TEST(Compare, ASharedGpuLeavesItsCellsUncompared) {
+  TwoArms base(19);
+  TwoArms cand(20);
+  const Row& row = cand.bundle.row(cand.cells[1], 3);
+  Json other = {
+      {"unit", 0}, {"first_row", row.order_index}, {"rows", 1}, {"pid", 41}, {"process", "train"}};
+  for (const double share : {0.005, 0.5}) {
+    other["share"] = share;
+    cand.bundle.evidence(cand.cells[1])["gpu_neighbours"] = {other};
+    const Comparison comparison = compared(base, cand);
+    ASSERT_EQ(comparison.not_comparable.size(), share > 0.1 ? 1u : 0u) << share;
+    if (share > 0.1) {
+      EXPECT_THAT(comparison.not_comparable[0].reason,
+                  HasSubstr("candidate: another program computed on the GPU (gpu_shared)"));
+    }
+  }
+}
+
 TEST(Compare, ARiseInTheCrashRateFailsAndNoLatencyIsReadOffTheSurvivors) {
   TwoArms base(19);
   TwoArms cand(20);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/contrast/contrast.h"
+#include "analysis/rows/gpu_neighbours.h"
 #include "base/add_once.h"
 #include "base/text/text.h"
 #include "stats/samples/summary.h"
@@ -35,9 +36,9 @@ bool has_moments(const Group& group) {
          (moments && moments->mean >= std::numeric_limits<double>::min());
 }
 
-std::string why_not(const CellPair& pair, const CompareOptions& options, bool prompts_matter) {
+std::string why_not(const CellPair& pair, const Comparison& of, bool prompts_matter) {
   AnalysisOptions needs;
-  needs.minimum_rows = options.minimum_rows;
+  needs.minimum_rows = of.options.minimum_rows;
   std::vector<std::string> reasons;
   for (const auto& [name, group] : {std::pair{"base", pair.base}, {"candidate", pair.cand}}) {
     for (const std::string& reason : reasons_against(*group, needs)) {
@@ -45,6 +46,12 @@ std::string why_not(const CellPair& pair, const CompareOptions& options, bool pr
     }
   }
   for (const auto& [name, group] : {std::pair{"base", pair.base}, {"candidate", pair.cand}}) {
+    if (!of.in_one_run && shared_gpu(*group)) {
+      reasons.push_back(
+          fmt::format("{}: another program computed on the GPU (gpu_shared), which the other run "
+                      "doesn't share",
+                      name));
+    }
     if (!has_moments(*group)) {
       reasons.push_back(fmt::format(
           "{}: its latencies are too large or too small for a mean and a variance", name));
@@ -98,7 +105,7 @@ std::vector<CellPair> sort_out(const std::vector<CellPair>& pairs, bool prompts_
       out.added.push_back({pair.stratum, pair.arm, "the base has no rows of it"});
     } else {
       note_changes(pair, out);
-      std::string reason = why_not(pair, out.options, prompts_matter);
+      std::string reason = why_not(pair, out, prompts_matter);
       if (!reason.empty()) {
         out.not_comparable.push_back({pair.stratum, pair.arm, std::move(reason)});
         continue;

@@ -2,6 +2,7 @@
 #include "analysis/describe/describe.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "analysis/contrast/process_range.h"
@@ -52,18 +53,51 @@ void describe_processes(const Group& group, Latency& latency) {
   latency.between_processes = std::max(0.0, share);
 }
 
-// Tokens over time: the harmonic mean of the rows' rates, each row's work weighing the same.
-void describe_energy(const Group& group, Latency& latency) {
+// Joules and tokens of rows.
+struct Energy {
   double joules = 0, tokens = 0;
-  for (const Row* row : group.warm) {
-    if (!row->energy_j || row->tokens.value_or(0) <= 0) continue;
-    joules += *row->energy_j;
-    tokens += static_cast<double>(*row->tokens);
-    ++latency.energy_n;
-  }
-  if (latency.energy_n > 0) latency.joules_per_token = joules / tokens;
+};
+
+// Tokens that a row's energy is for: of prefill the prompts'.
+double energy_tokens(const Row& row) {
+  const int64_t tokens =
+      row.phase == Phase::kPrefill ? row.prompt_tokens * row.batch : row.tokens.value_or(0);
+  return static_cast<double>(tokens);
 }
 
+std::optional<stats::Interval> t_interval_of(const std::vector<double>& values, double confidence) {
+  const auto moments = stats::moments(values);
+  if (!moments || values.size() < 2) return std::nullopt;
+  const auto n = static_cast<double>(values.size());
+  return stats::t_interval(moments->mean, {std::sqrt(moments->variance / n), n - 1}, confidence);
+}
+
+void describe_energy(const Group& group, double confidence, Latency& latency) {
+  Energy all;
+  std::map<int64_t, Energy> by_process;
+  std::vector<double> of_rows;
+  for (const Row* row : group.warm) {
+    const double tokens = energy_tokens(*row);
+    if (!row->energy_j || tokens <= 0) continue;
+    for (Energy* sum : {&all, &by_process[process_of(*row)]}) {
+      sum->joules += *row->energy_j;
+      sum->tokens += tokens;
+    }
+    of_rows.push_back(*row->energy_j / tokens);
+  }
+  latency.energy_n = std::ssize(of_rows);
+  if (of_rows.empty()) return;
+  latency.joules_per_token = all.joules / all.tokens;
+  if (by_process.size() == 1) {
+    latency.joules_interval = t_interval_of(of_rows, confidence);
+  } else if (std::ssize(by_process) >= kLeastProcessesOfInterval) {
+    std::vector<double> of_processes;
+    for (const auto& [process, sum] : by_process) of_processes.push_back(sum.joules / sum.tokens);
+    latency.joules_interval = t_interval_of(of_processes, confidence);
+  }
+}
+
+// Tokens over time: the harmonic mean of the rows' rates, each row's work weighing the same.
 std::optional<double> tokens_per_s(const Group& group) {
   double seconds_a_token = 0;
   for (const Row* row : group.warm) {
@@ -157,7 +191,7 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
       latency.max = order.back();
     }
     latency.tokens_per_s = tokens_per_s(group);
-    describe_energy(group, latency);
+    describe_energy(group, options.confidence, latency);
     describe_processes(group, latency);
     if (order.size() > 1) {
       latency.mean_without_first = stats::mean(std::span(group.warm_ms).subspan(1));

@@ -49,5 +49,29 @@ TEST(ReadShare, IsAbsentWithoutBytesWithoutALimitAndOfAPrefill) {
   EXPECT_TRUE(shares_of(bundle).empty());
 }
 
+// On a GPU prompts have both shares; operations and the matrix limit are the stratum's.
+TEST(ReadShare, OfAPromptOnAGpuIsOfBothLimits) {
+  SyntheticBundle bundle(3);
+  const std::string native = add(bundle, "eager", Phase::kPrefill);
+  const std::string other = add(bundle, "static", Phase::kPrefill);
+  for (const std::string& cell : {native, other}) {
+    bundle.evidence(cell)["requested"] = {{"options", {{"device", "cuda:0"}}}};
+    bundle.evidence(cell)["read_limit"] = {{"bytes_per_s", 16e9}};
+  }
+  bundle.evidence(native)["operations"] = {{"16", 5'000'000'000'000}};
+  bundle.evidence(native)["matrix_limit"] = 8e14;
+  const auto shares = shares_of(bundle);
+  ASSERT_EQ(shares.size(), 2u);
+  for (const ReadShare& share : shares) {
+    EXPECT_NEAR(share.share(), 0.25, 1e-9);
+    EXPECT_NEAR(share.operations_per_s.value_or(0), 5e14, 1e3) << share.arm;
+    EXPECT_NEAR(share.operations_share().value_or(0), 0.625, 1e-9) << share.arm;
+  }
+  bundle.row(other, 0).dtype = "bf16";  // another type's limit says nothing of it
+  const auto of_types = shares_of(bundle);
+  EXPECT_TRUE(of_types[1].operations_per_s);
+  EXPECT_FALSE(of_types[1].limit_operations_per_s);
+}
+
 }  // namespace
 }  // namespace assay

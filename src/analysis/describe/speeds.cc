@@ -43,8 +43,9 @@ std::vector<Speed> speeds(const Samples& samples) {
       speed.backend = group.rows.front()->backend;
       speed.dtype = group.rows.front()->dtype;
     }
-    if (stratum.phase == Phase::kKvDecode) speed.bytes_per_s = read_rate(group);
+    if (stratum.phase == Phase::kKvDecode || on_gpu(group)) speed.bytes_per_s = read_rate(group);
     if (group.evidence != nullptr) add_worker(*group.evidence, speed);
+    if (on_gpu(group)) speed.least_energy_ms = group.report().least_energy_ms;
   }
   return all;
 }

@@ -26,9 +26,11 @@ struct Speed {
   std::vector<double> tokens_per_s;  // the same rows; empty: tokens are 0
   std::optional<double> sd_tokens_per_s;
   int64_t lost = 0;  // rows, warm-ups included
-  // Median over the warm rows of the bytes that had to be read, over the time it took. Only for
-  // kv_decode, and if the worker tells them: arithmetic is what limits a prefill.
+  // Median over the warm rows of the bytes that had to be read, over the time it took, if the
+  // worker tells them. On a processor only for kv_decode: arithmetic is what limits a prefill.
   std::optional<double> bytes_per_s;
+  // On a GPU, the shortest region whose energy its counter resolves; absent: no counter.
+  std::optional<double> least_energy_ms;
 };
 
 // The speeds in the order of the groups.

@@ -30,7 +30,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 14;
+inline constexpr int kFindingsSchemaVersion = 15;
 
 struct Findings {
   AnalysisOptions options;

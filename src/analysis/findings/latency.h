@@ -30,8 +30,11 @@ struct Latency {
   std::optional<double> p99;
   std::optional<double> max;
   std::optional<double> tokens_per_s;  // harmonic mean: tokens over time
-  // Joules over tokens produced, over the warm rows whose energy is known.
+  // Joules over tokens produced (of prefill: over the prompts' tokens), over the warm rows whose
+  // energy is known. The interval is Student's of the processes' figures, or of the rows' where one
+  // process has all of them; absent: fewer than kLeastProcessesOfInterval processes, but not one.
   std::optional<double> joules_per_token;
+  std::optional<stats::Interval> joules_interval;
   int64_t energy_n = 0;  // those rows
   int64_t cold_n = 0;    // ok cold rows
   std::optional<double> cold_median;

@@ -140,7 +140,8 @@ struct Record<Latency> {
       field("sd_ms", &T::sd), field("mad_ms", &T::mad), field("trimmed_mean_ms", &T::trimmed_mean),
       field("min_ms", &T::min), field("p90_ms", &T::p90), field("p95_ms", &T::p95),
       field("p99_ms", &T::p99), field("max_ms", &T::max), field("tokens_per_s", &T::tokens_per_s),
-      field("joules_per_token", &T::joules_per_token), field("energy_n", &T::energy_n),
+      field("joules_per_token", &T::joules_per_token),
+      field("joules_per_token_interval", &T::joules_interval), field("energy_n", &T::energy_n),
       field("cold_n", &T::cold_n), field("cold_median_ms", &T::cold_median),
       field("cold_max_ms", &T::cold_max), field("mean_with_cold_ms", &T::mean_with_cold),
       field("mean_without_first_ms", &T::mean_without_first), field("n_effective", &T::n_effective),
@@ -177,7 +178,9 @@ struct Record<ReadShare> {
   using T = ReadShare;
   static constexpr auto kMembers = std::tuple(
       findings_record::Place<T>{}, field("arm", &T::arm), field("bytes_per_s", &T::bytes_per_s),
-      field("limit_bytes_per_s", &T::limit_bytes_per_s), findings_record::LimitShare{});
+      field("limit_bytes_per_s", &T::limit_bytes_per_s), findings_record::LimitShare{},
+      field("operations_per_s", &T::operations_per_s),
+      field("limit_operations_per_s", &T::limit_operations_per_s));
 };
 template <>
 struct Record<ProfiledOperation> {

@@ -61,6 +61,7 @@ inline Latency latency() {
                        &l.cold_max, &l.mean_with_cold, &l.mean_without_first, &l.n_effective}) {
     *figure = value += 0.25;
   }
+  l.joules_interval = kInterval;
   l.energy_n = 3;
   l.cold_n = 2;
   l.widening = 1.25;
@@ -162,7 +163,7 @@ inline Findings whole_findings() {
                       .parity_compile_s = 1.25,
                       .counts = {{Counter::kUniqueGraphs, 2}, {Counter::kGraphReplays, 0}},
                       .problem = "ran as eager"}};
-  f.read_shares = {{1, "static", 5e9, 1e10}};
+  f.read_shares = {{1, "static", 5e9, 1e10, 4e14, 8e14}};
   f.profiles = {whole::profile()};
   f.blocks = {{1, BlockState::kWhole, 20, 19}, {0, BlockState::kSeveral, 3, 0}};
   f.contrasts = {whole::contrast(1)};

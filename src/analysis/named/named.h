@@ -40,8 +40,12 @@ void find_varying_outputs(const Samples& samples, std::vector<Finding>& findings
 void find_too_few(const Samples& samples, const AnalysisOptions& options,
                   std::vector<Finding>& findings);
 
-// "throttled": rows that the monitor marked.
+// "throttled": rows that the monitor marked, and what held the clock down.
 void find_throttled(const Samples& samples, std::vector<Finding>& findings);
+
+// "gpu_shared": another program on the arm's GPU, with its rows and its share of the GPU's time; a
+// warning if it computed there, a note if it only held memory.
+void find_gpu_neighbours(const Samples& samples, std::vector<Finding>& findings);
 
 // "cold_start_skew": a first sample of at least cold_factor times the median of the rest, or cold
 // rows that would move the mean by more than the margin. A warning where such a first sample isn't

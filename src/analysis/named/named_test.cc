@@ -287,6 +287,65 @@ TEST(Named, ThrottledRowsAreListedWithTheMeanWithoutThem) {
   EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(5));
 }
 
+TEST(Named, ThrottledRowsNameWhatHeldTheClockDown) {
+  Clean clean;
+  clean.bundle.row(clean.compiled, 5).throttled = true;
+  clean.bundle.evidence(clean.compiled)["throttle_reasons"] = {"power", "heat"};
+  EXPECT_THAT(of_kind(clean.bundle, "throttled").at(0).text,
+              HasSubstr("1 of 30 warm rows ran throttled (power, heat)"));
+}
+
+Json neighbour(const Row& first, int64_t rows, int64_t pid, double share) {
+  return {{"unit", 1},          {"first_row", first.order_index}, {"rows", rows},  {"pid", pid},
+          {"process", "train"}, {"memory_bytes", 2'000'000'000},  {"share", share}};
+}
+
+TEST(Named, AnotherProgramOnTheGpuIsNamedWithItsRowsAndShare) {
+  Clean clean;
+  // A unit of two rows at a share of 0.9, and one of one row at 0.3, of a cell whose rows follow.
+  Json& evidence = clean.bundle.evidence(clean.compiled);
+  evidence["gpu_neighbours"] = {neighbour(clean.bundle.row(clean.compiled, 3), 2, 41, 0.9),
+                                neighbour(clean.bundle.row(clean.compiled, 7), 1, 41, 0.3)};
+  const int64_t step = clean.bundle.row(clean.compiled, 4).order_index -
+                       clean.bundle.row(clean.compiled, 3).order_index;
+  evidence["gpu_neighbours"][0]["rows"] = step + 1;
+  const auto found = of_kind(clean.bundle, "gpu_shared");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kWarning);
+  EXPECT_THAT(found[0].text, HasSubstr("train (process 41) held 2.00 GB of its memory during 3 of "
+                                       "30 warm rows and computed for 70 % of the GPU's time"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(3, 4, 7));
+}
+
+TEST(Named, AProgramThatOnlyHoldsMemoryIsANote) {
+  Clean clean;
+  clean.bundle.evidence(clean.eager)["gpu_neighbours"] = {
+      neighbour(clean.bundle.row(clean.eager, 3), 1, 41, 0.004),
+      neighbour(clean.bundle.row(clean.eager, -2), 1, 42, 0.9)};  // beside a cold row alone
+  const auto found = of_kind(clean.bundle, "gpu_shared");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kNote);
+  EXPECT_THAT(found[0].text, HasSubstr("1 of 30 warm rows and computed nothing"));
+}
+
+// Each arm has its share of the neighbour in interleaved blocks alone.
+TEST(Named, ASharedGpuVoidsWhatIsNotInterleaved) {
+  for (const char* order : {"interleaved", "shuffled"}) {
+    Clean clean(9);
+    clean.bundle.evidence(clean.eager)["gpu_neighbours"] = {
+        neighbour(clean.bundle.row(clean.eager, 3), 1, 41, 0.5)};
+    Bundle bundle = clean.bundle.build();
+    bundle.manifest["study"]["order"] = order;
+    const Findings findings = *analyze(bundle, {}, nullptr);
+    ASSERT_EQ(findings.decisions.size(), 1u);
+    const bool interleaved = order == std::string_view("interleaved");
+    EXPECT_EQ(findings.decisions[0].void_because.empty(), interleaved) << order;
+    if (!interleaved) {
+      EXPECT_THAT(findings.decisions[0].void_because, HasSubstr("gpu_shared"));
+    }
+  }
+}
+
 TEST(Named, TooFewSamples) {
   SyntheticBundle bundle(1);
   bundle.add({.arm = "eager", .repetitions = 4});

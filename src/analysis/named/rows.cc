@@ -2,6 +2,7 @@
 #include <set>
 
 #include "analysis/named/named.h"
+#include "analysis/rows/gpu_neighbours.h"
 #include "base/text/counts.h"
 #include "stats/samples/summary.h"
 
@@ -198,12 +199,41 @@ void find_throttled(const Samples& samples, std::vector<Finding>& findings) {
     finding.size = static_cast<double>(count) / static_cast<double>(group.warm.size());
     finding.text =
         fmt::format("{} of {} ran throttled", count, counted(std::ssize(group.warm), "warm row"));
+    if (group.evidence != nullptr && !group.evidence->throttle_reasons.empty()) {
+      finding.text += fmt::format(" ({})", join(group.evidence->throttle_reasons, ", "));
+    }
     if (const auto mean = stats::mean(rest)) {
       finding.text +=
           fmt::format("; mean {} ms without them, {} ms with", format_significant(*mean),
                       format_significant(*stats::mean(group.warm_ms)));
     }
     findings.push_back(std::move(finding));
+  }
+}
+
+void find_gpu_neighbours(const Samples& samples, std::vector<Finding>& findings) {
+  for (const Group& group : samples.groups) {
+    for (const RowsBeside& beside : rows_beside(group)) {
+      Finding finding = about(
+          "gpu_shared", beside.computed() ? Severity::kWarning : Severity::kNote, samples, group);
+      const std::string name = beside.process.empty() ? "another program" : beside.process;
+      const std::string held =
+          beside.memory_bytes ? fmt::format("{} of its memory",
+                                            format_bytes(static_cast<double>(*beside.memory_bytes)))
+                              : "memory";
+      finding.text = fmt::format("{} (process {}) held {} during {} of {}", name, beside.pid, held,
+                                 beside.rows.size(), counted(std::ssize(group.warm), "warm row"));
+      finding.text +=
+          beside.computed()
+              ? fmt::format(
+                    " and computed for {:.0f} % of the GPU's time: their times are of a GPU "
+                    "that is shared",
+                    100 * beside.share)
+              : " and computed nothing";
+      finding.size = beside.share;
+      add_rows(finding, beside.rows);
+      findings.push_back(std::move(finding));
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/named/named.h"
+#include "analysis/rows/gpu_neighbours.h"
 
 namespace assay {
 
@@ -17,6 +18,14 @@ std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySumma
     return reasons;
   }
   const std::vector<bool> mixed = mixed_sittings(bundle, samples);
+  if (study.order != "interleaved" && samples.arms.size() > 1) {
+    for (const Group& group : samples.groups) {
+      if (!shared_gpu(group)) continue;
+      reasons[group.stratum] =
+          "another program computed on the GPU (gpu_shared) and the arms weren't interleaved, so "
+          "what it took from one looks like a difference between them";
+    }
+  }
   for (size_t i = 0; i < reasons.size(); ++i) {
     if (mixed[i]) {
       reasons[i] =

@@ -11,8 +11,8 @@
 namespace assay {
 
 // For each stratum the reason why a comparison of its arms decides nothing: they ran one after the
-// other, or in sittings whose environments differ. Empty: it does decide. Contrasts, decisions,
-// portability and routing all go by it.
+// other, in sittings whose environments differ, or not interleaved while another program computed
+// on their GPU. Empty: it does decide. Contrasts, decisions, portability and routing all go by it.
 std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySummary& study,
                                           const Samples& samples);
 

@@ -17,19 +17,13 @@
 #include "base/clock.h"
 #include "base/files/descriptor.h"
 #include "base/files/files.h"
+#include "base/process/process_parent.h"
 
 namespace assay {
 namespace {
 
 constexpr int kLongestWaitMs = 50;  // where the kernel doesn't tell of a child's end
 constexpr int kSweeps = 200;
-
-// The number behind a process's name and state in /proc/N/stat: of the one that started it.
-pid_t parent_of(const std::string& stat) {
-  const size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos || name_end + 4 > stat.size()) return -1;
-  return static_cast<pid_t>(std::strtol(stat.c_str() + name_end + 4, nullptr, 10));
-}
 
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
@@ -41,7 +35,7 @@ std::vector<pid_t> children() {
     const long pid = std::strtol(name.c_str(), &rest, 10);
     if (pid <= 0 || *rest != '\0') continue;
     const auto stat = read_file(it->path() / "stat");
-    if (stat && parent_of(*stat) == ::getpid()) found.push_back(static_cast<pid_t>(pid));
+    if (stat && parent_in_stat(*stat) == ::getpid()) found.push_back(static_cast<pid_t>(pid));
   }
   return found;
 }

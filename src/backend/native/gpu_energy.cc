@@ -42,4 +42,9 @@ std::optional<double> GpuEnergy::end(int64_t region_ns) {
   return *ended - *begun;
 }
 
+Json GpuEnergy::to_json() const {
+  const double step_ms = static_cast<double>(step_ns_) * 1e-6;
+  return {{"step_ms", step_ms}, {"least_region_ms", kStepsResolved * step_ms}};
+}
+
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/records/json.h"
 #include "identity/gpu_sensors.h"
 
 namespace assay {
@@ -24,6 +25,8 @@ class GpuEnergy {
   // Joules since begin(); absent: the region was too short.
   std::optional<double> end(int64_t region_ns);
   int64_t step_ns() const { return step_ns_; }
+  // {"step_ms", "least_region_ms"}: shorter regions have no figure.
+  Json to_json() const;
 
  private:
   GpuEnergy(std::unique_ptr<GpuSensors> sensors, std::string uuid, int64_t step_ns)

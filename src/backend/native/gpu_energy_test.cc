@@ -31,6 +31,8 @@ TEST(GpuEnergy, CountsARegionOfManySteps) {
   energy->begin();
   EXPECT_EQ(energy->end(GpuEnergy::kStepsResolved * energy->step_ns()), 2);
   EXPECT_FALSE(energy->end(INT64_MAX)) << "without a beginning";
+  const double step_ms = static_cast<double>(energy->step_ns()) * 1e-6;
+  EXPECT_EQ(energy->to_json(), (Json{{"step_ms", step_ms}, {"least_region_ms", 10 * step_ms}}));
 }
 
 TEST(GpuEnergy, ARegionOfFewStepsHasNoFigure) {

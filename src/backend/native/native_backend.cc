@@ -165,6 +165,11 @@ class NativeBackend final : public Backend {
     return facts;
   }
 
+  std::optional<double> matrix_limit(const StudyArm& arm, const std::string& dtype) override {
+    const auto gpu = gpu_of(arm);
+    return gpu ? gpus_.matrix_limit(*gpu, dtype) : std::nullopt;
+  }
+
   std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) override {
     if (const auto gpu = gpu_of(arm)) return gpus_.read_limit(*gpu, weight_bytes);
     const auto cache_bytes = engine::last_level_cache_bytes();

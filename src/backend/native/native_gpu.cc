@@ -1,8 +1,10 @@
-// The driver and NVRTC, asked; a kernel is compiled for nothing but the bandwidth.
+// The driver, NVRTC and cuBLASLt, asked; a kernel is compiled for nothing but the bandwidth.
 #include "backend/native/native_gpu.h"
 
 #include "engine/codegen/cuda/nvrtc.h"
+#include "engine/device/cuda/cublaslt.h"
 #include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/matrix_rate.h"
 #include "engine/device/cuda/read_bandwidth.h"
 
 namespace assay {
@@ -53,6 +55,17 @@ std::optional<ReadLimit> NativeGpus::read_limit(int gpu, uint64_t weight_bytes) 
   const auto gb_per_s = engine::cuda::measure_read_bandwidth(**driver);
   if (!gb_per_s) return std::nullopt;
   return ReadLimit{*gb_per_s * 1e9, (*driver)->info().cache_bytes};
+}
+
+std::optional<double> NativeGpus::matrix_limit(int gpu, const std::string& dtype) {
+  const auto type = engine::parse_dtype(dtype);
+  if (!type || readiness(gpu).verdict == ArmReadiness::Verdict::kImpossible) return std::nullopt;
+  const auto driver = Driver::open(gpu);
+  if (!driver) return std::nullopt;
+  const auto library = engine::cuda::CublasLt::open(**driver, std::nullopt);
+  if (!library) return std::nullopt;
+  const auto rate = engine::cuda::measure_matrix_rate(**driver, **library, *type);
+  return rate ? std::optional(*rate) : std::nullopt;
 }
 
 }  // namespace assay

@@ -18,6 +18,8 @@ class NativeGpus {
   // Makes a context for as long as it takes to measure: about a second and a gigabyte of the GPU's
   // memory. Absent: weights of this size fit its cache, or it couldn't be measured.
   std::optional<ReadLimit> read_limit(int gpu, uint64_t weight_bytes);
+  // Operations a second in products of that type; absent as for Backend.
+  std::optional<double> matrix_limit(int gpu, const std::string& dtype);
 
  private:
   std::map<int, ArmReadiness> readiness_;  // by the driver's number

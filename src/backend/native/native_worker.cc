@@ -131,6 +131,10 @@ class NativeWorker final : public Worker {
     sample.started_at_ns = started_at_ns;
     sample.read_bytes =
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
+    if (shape.phase == Phase::kPrefill) {
+      sample.operations = static_cast<int64_t>(
+          engine::prompt_operations(session_->config(), shape.batch, prompt.padded_len()));
+    }
     sample.peak_rss_bytes = peak_rss_bytes();
     const engine::FrameRuns runs = timed_runs(*session_, shape.phase);
     if (compiled() || on_gpu()) {
@@ -174,6 +178,7 @@ class NativeWorker final : public Worker {
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) override {
     Json said = native_evidence(*session_, load_, request.phase, runs_[request.phase]);
     said["memory"] = faults_[request.phase].to_json();
+    if (energy_) said["energy_counter"] = energy_->to_json();
     return EvidenceReply{std::move(said)};
   }
 

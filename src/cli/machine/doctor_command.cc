@@ -21,6 +21,7 @@
 #include "engine/device/cuda/cublaslt.h"
 #include "engine/device/cuda/cupti.h"
 #include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/matrix_rate.h"
 #include "engine/device/cuda/read_bandwidth.h"
 #include "identity/checkup.h"
 #include "identity/gpu_sensors.h"
@@ -153,16 +154,23 @@ Check cupti_check() {
           fmt::format("{}: API version {}", cupti->path(), cupti->version())};
 }
 
-// It multiplies many rows on a GPU.
-Check cublaslt_check(engine::cuda::Driver& driver) {
+// The library that multiplies many rows on a GPU, and how fast it does.
+std::vector<Check> product_checks(engine::cuda::Driver& driver) {
   const auto library = engine::cuda::CublasLt::open(driver, std::nullopt);
   if (!library) {
-    return {"cublaslt", CheckStatus::kLimited,
-            library.error().message + "; prompts run on kernels made for few rows",
-            "fetch it with `make cuda-libs`, or name a libcublasLt.so in ASSAY_CUBLASLT"};
+    return {{"cublaslt", CheckStatus::kLimited,
+             library.error().message + "; prompts run on kernels made for few rows",
+             "fetch it with `make cuda-libs`, or name a libcublasLt.so in ASSAY_CUBLASLT"}};
   }
-  return {"cublaslt", CheckStatus::kOk,
-          fmt::format("{}: {}", (*library)->path(), (*library)->version())};
+  std::vector<Check> checks = {{"cublaslt", CheckStatus::kOk,
+                                fmt::format("{}: {}", (*library)->path(), (*library)->version())}};
+  const auto rate = engine::cuda::measure_matrix_rate(driver, **library, engine::DType::kBF16);
+  checks.push_back(
+      rate ? Check{"gpu_matrix_rate", CheckStatus::kOk,
+                   fmt::format("{} TFLOP/s in bf16", format_significant(*rate / 1e12, 3))}
+           : Check{"gpu_matrix_rate", CheckStatus::kMissing, rate.error().message,
+                   "the probe needs 400 MB of the GPU's memory"});
+  return checks;
 }
 
 Check gpu_read_check(engine::cuda::Driver& driver) {
@@ -195,7 +203,7 @@ std::vector<Check> cuda_checks() {
                       "`nvidia-smi` shows which process holds the GPU"});
     return checks;
   }
-  checks.push_back(cublaslt_check(**driver));
+  std::ranges::move(product_checks(**driver), std::back_inserter(checks));
   checks.push_back(gpu_read_check(**driver));
   return checks;
 }

@@ -62,6 +62,11 @@ struct ModelConfig {
 Result<ModelConfig> parse_model_config(const Json& json, std::string_view object);
 Result<ModelConfig> read_model_config(const std::filesystem::path& folder);  // folder/config.json
 
+// Multiplications and additions that a prompt needs, of `batch` rows of so many positions: those of
+// the weights for each position, the head's for the last one alone, and attention's two products
+// with each position up to its own. Embeddings, norms and activations aren't counted.
+uint64_t prompt_operations(const ModelConfig& config, int64_t batch, int64_t positions);
+
 std::string_view architecture_name(Architecture architecture);  // "gpt2", "llama", "qwen2"
 
 // RoPE's inverse frequencies, head_dim / 2 of them, with scaling applied (transformers'

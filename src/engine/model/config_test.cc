@@ -110,6 +110,24 @@ TEST(Config, Llama) {
   EXPECT_THAT(config.eos_token_ids, ElementsAre(128001, 128008, 128009));
 }
 
+// Two layers of a width of 8: products of 2 heads and 1 KV head of 4, and three of 16.
+TEST(Config, OperationsOfAPromptAreThoseOfItsProducts) {
+  ModelConfig c;
+  c.vocab_size = 100;
+  c.hidden_size = 8;
+  c.layers = 2;
+  c.heads = 2;
+  c.kv_heads = 1;
+  c.head_dim = 4;
+  c.intermediate_size = 16;
+  const uint64_t weights = 2 * (8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16);
+  const uint64_t attention = 2 * 2 * 2 * 4;  // layers, products, heads, elements
+  EXPECT_EQ(prompt_operations(c, 1, 1), 2 * (weights + attention + 8 * 100));
+  EXPECT_EQ(prompt_operations(c, 3, 5), 3 * 2 * (5 * weights + attention * 15 + 8 * 100));
+  c.gated_mlp = false;
+  EXPECT_EQ(prompt_operations(c, 1, 1), 2 * (weights - 2 * 8 * 16 + attention + 8 * 100));
+}
+
 TEST(Config, LlamaDefaults) {
   EXPECT_EQ(parse_with(kLlama, "num_key_value_heads", "absent")->kv_heads, 32);
   EXPECT_EQ(parse_with(kLlama, "head_dim", "absent")->head_dim, 64);

@@ -74,6 +74,12 @@ void add_figures(const Bench& bench, const BenchRow& row, std::vector<DataField>
   fields.push_back({"read_bytes_per_s", "REAL", number(speed.bytes_per_s)});
   fields.push_back({"limit_bytes_per_s", "REAL", number(row.limit_bytes_per_s)});
   fields.push_back({"limit_share", "REAL", number(limit_share(row))});
+  fields.push_back({"operations_per_s", "REAL", number(row.operations_per_s)});
+  fields.push_back({"limit_operations_per_s", "REAL", number(row.limit_operations_per_s)});
+  const auto [joules_low, joules_high] = ends(row.joules_interval);
+  fields.push_back({"joules_per_token", "REAL", number(row.joules_per_token)});
+  fields.push_back({"joules_per_token_low", "REAL", number(joules_low)});
+  fields.push_back({"joules_per_token_high", "REAL", number(joules_high)});
   const auto [ratio_low, ratio_high] = ends(row.ratio_interval);
   fields.push_back({"baseline", "TEXT", bench.baseline});
   fields.push_back({"ratio", "REAL", number(row.ratio)});

@@ -43,6 +43,8 @@ void add_times(const Latency& latency, BenchRow& row) {
   row.mean_interval_ms = latency.mean_interval;
   row.mean_process_range_ms = latency.mean_process_range;
   row.sd_ms = latency.sd;
+  row.joules_per_token = latency.joules_per_token;
+  row.joules_interval = latency.joules_interval;
   const auto tokens = static_cast<double>(row.speed.tokens);
   if (tokens > 0 && latency.mean) row.tokens_per_s = tokens / *latency.mean * 1e3;
 }
@@ -92,6 +94,8 @@ Bench make_bench(const Findings& findings, const std::vector<Speed>& speeds,
       if (const Latency* latency = of(findings.latencies, speed)) add_times(*latency, row);
       if (const ReadShare* share = of(findings.read_shares, speed)) {
         row.limit_bytes_per_s = share->limit_bytes_per_s;
+        row.operations_per_s = share->operations_per_s;
+        row.limit_operations_per_s = share->limit_operations_per_s;
       }
       add_ratio(findings, row);
     }

@@ -30,7 +30,11 @@ struct BenchRow {
   std::optional<stats::Interval> mean_process_range_ms;  // of processes too few for an interval
   std::optional<double> sd_ms;
   std::optional<double> limit_bytes_per_s;  // of memory; absent: not measured, or none that binds
-  std::optional<double> ratio;              // of the mean time to the baseline's
+  std::optional<double> operations_per_s;   // of a prompt on a GPU
+  std::optional<double> limit_operations_per_s;
+  std::optional<double> joules_per_token;  // absent: not counted
+  std::optional<stats::Interval> joules_interval;
+  std::optional<double> ratio;  // of the mean time to the baseline's
   std::optional<stats::Interval> ratio_interval;
   std::optional<stats::Interval> ratio_process_range;  // likewise
   std::string verdict;  // of that ratio; empty: the baseline's row; "not comparable": no ratio

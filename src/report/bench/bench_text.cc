@@ -64,6 +64,33 @@ TableCell share_cell(const BenchRow& row) {
   return TableCell::of(fmt::format("{:.0f} %", 100 * *share));
 }
 
+// "596, 75 %"; without a limit "596".
+TableCell operations_cell(const BenchRow& row) {
+  if (!row.operations_per_s) return TableCell::absent();
+  std::string text = format_significant(*row.operations_per_s / 1e12, 3);
+  if (row.limit_operations_per_s) {
+    text += fmt::format(", {:.0f} %", 100 * *row.operations_per_s / *row.limit_operations_per_s);
+  }
+  return TableCell::of(std::move(text));
+}
+
+TableCell energy_cell(const BenchRow& row) {
+  if (!row.joules_per_token) return TableCell::absent();
+  const auto number = [](double of) { return format_significant(of, 3); };
+  return TableCell::of(number(*row.joules_per_token) +
+                       spread_text(row.joules_interval, std::nullopt, number));
+}
+
+bool any_operations(const std::vector<BenchRow>& rows) {
+  return std::ranges::any_of(rows,
+                             [](const BenchRow& row) { return row.operations_per_s.has_value(); });
+}
+
+bool any_energy(const std::vector<BenchRow>& rows) {
+  return std::ranges::any_of(rows,
+                             [](const BenchRow& row) { return row.joules_per_token.has_value(); });
+}
+
 TableCell ratio_cell(const BenchRow& row) {
   if (row.verdict.empty()) return TableCell::of("1 (baseline)");
   if (!row.ratio) return TableCell::of(row.verdict);
@@ -98,15 +125,17 @@ const std::vector<BenchColumn>& model_columns() {
   return columns;
 }
 
-const std::vector<BenchColumn>& test_columns() {
-  static const std::vector<BenchColumn> columns = {
+std::vector<BenchColumn> test_columns(const std::vector<BenchRow>& rows) {
+  std::vector<BenchColumn> columns = {
       {{"arm", Align::kLeft}, [](const BenchRow& row) { return TableCell::of(row.speed.arm); }},
       {{"test"}, [](const BenchRow& row) { return TableCell::of(row.test); }},
       {{"t/s"}, rate_cell},
       {{"ms"}, ms_cell},
       {{"GB/s"}, gb_cell},
-      {{"limit"}, share_cell},
-      {{"ratio", Align::kLeft}, ratio_cell}};
+      {{"limit"}, share_cell}};
+  if (any_operations(rows)) columns.push_back({{"TFLOP/s"}, operations_cell});
+  if (any_energy(rows)) columns.push_back({{"J/token"}, energy_cell});
+  columns.push_back({{"ratio", Align::kLeft}, ratio_cell});
   return columns;
 }
 
@@ -142,17 +171,35 @@ std::string shared_models(const std::vector<BenchRow>& rows) {
   return shared;
 }
 
+// The meaning of J/token, or why a GPU's table lacks it; empty: nothing counts energy.
+std::string energy_meaning(const std::vector<BenchRow>& rows) {
+  if (any_energy(rows)) {
+    return " J/token: energy of the GPU over the tokens produced or of the prompt, with its 95 % "
+           "interval (-: shorter than its counter resolves);";
+  }
+  std::optional<double> least_ms;
+  for (const BenchRow& row : rows) least_ms = std::max(least_ms, row.speed.least_energy_ms);
+  if (!least_ms) return "";
+  return fmt::format(
+      " J/token is left out: no repetition takes the {} ms that the GPU's energy counter needs;",
+      format_significant(*least_ms, 3));
+}
+
 std::string legend(const Bench& bench) {
   const bool ranges = std::ranges::any_of(bench.rows, [](const BenchRow& row) {
     return row.mean_process_range_ms || row.ratio_process_range;
   });
   return fmt::format(
       "t/s: tokens over the mean time, \u00b1 standard deviation of repetitions; ms: mean "
-      "time with its 95 % interval; GB/s: bytes that decoding must read, over its time "
+      "time with its 95 % interval; GB/s: bytes that {} must read, over its time "
       "(median); limit: the share of the read bandwidth measured here (-: it is unknown, "
-      "or the weights fit the cache); ratio: mean time over {}'s, with its 95 % interval "
+      "or the weights fit the cache);{}{} ratio: mean time over {}'s, with its 95 % interval "
       "and verdict{}",
-      bench.baseline, ranges ? "; " + range_meaning() : "");
+      any_operations(bench.rows) ? "the test" : "decoding",
+      any_operations(bench.rows) ? " TFLOP/s: a prompt's products and attention, over its time, "
+                                   "and the share of what large products reach here;"
+                                 : "",
+      energy_meaning(bench.rows), bench.baseline, ranges ? "; " + range_meaning() : "");
 }
 
 std::string text_lines(const std::string& text, size_t indent, size_t width) {
@@ -186,7 +233,8 @@ size_t width_of(const Table& table) {
 // them: a figure without its end would be worth less than none.
 std::vector<std::string> narrow(Table& table, size_t columns) {
   std::vector<std::string> left_out;
-  for (const char* name : {"limit", "GB/s", "ms", "threads", "params", "size", "backend"}) {
+  for (const char* name :
+       {"J/token", "TFLOP/s", "limit", "GB/s", "ms", "threads", "params", "size", "backend"}) {
     if (width_of(table) <= columns) break;
     const auto at = std::ranges::find(table.columns, name, &Column::name);
     if (at == table.columns.end()) continue;
@@ -203,7 +251,7 @@ std::string terminal_text(const Bench& bench, std::optional<size_t> columns) {
   Table table;
   const std::string shared = shared_models(bench.rows);
   if (shared.empty()) add_columns(model_columns(), bench.rows, table);
-  add_columns(test_columns(), bench.rows, table);
+  add_columns(test_columns(bench.rows), bench.rows, table);
   add_lost(bench.rows, table);
   const auto left_out = columns ? narrow(table, *columns) : std::vector<std::string>();
   const std::string title = shared.empty() ? bench.host : fmt::format("{}; {}", shared, bench.host);
@@ -233,7 +281,7 @@ std::string short_commit(const std::string& commit) {
 std::string markdown_text(const Bench& bench) {
   Table table;
   add_columns(model_columns(), bench.rows, table);
-  add_columns(test_columns(), bench.rows, table);
+  add_columns(test_columns(bench.rows), bench.rows, table);
   add_lost(bench.rows, table);
   std::string text = table.render(OutputFormat::kMarkdown);
   text += fmt::format("\n{}.\n", markdown_line(legend(bench)));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
@@ -51,6 +52,38 @@ SyntheticBundle two_arms() {
     add(made, arm, Phase::kKvDecode, ms);
   }
   return made;
+}
+
+TEST(BenchText, OnAGpuPromptsHaveBothSharesAndRowsTheirEnergy) {
+  SyntheticBundle made(5);
+  for (const Phase phase : {Phase::kPrefill, Phase::kKvDecode}) {
+    const std::string id = add(made, "eager", phase, 10);
+    Json& evidence = made.evidence(id);
+    evidence["requested"] = {{"options", {{"device", "cuda"}}}};
+    evidence["read_bytes"] = {{"16", 40'000'000}, {"1", 40'000'000}};
+    evidence["operations"] = {{"16", 5'000'000'000'000}};
+    evidence["matrix_limit"] = 8e14;
+    evidence["reported"] = {{"energy_counter", {{"step_ms", 100}, {"least_region_ms", 1000}}}};
+  }
+  const std::string without = render_bench(bench_of(made), BenchFormat::kTable, std::nullopt);
+  EXPECT_THAT(without, HasSubstr("500, 63 %"));
+  EXPECT_THAT(without, HasSubstr("left out: no repetition takes the 1000 ms"));
+  Bundle bundle = made.build();
+  for (Row& row : bundle.rows) {
+    const double tokens = row.phase == Phase::kPrefill ? 16 : 64;
+    row.energy_j = tokens * (*row.process == 0 ? 0.25 : 0.5);
+  }
+  const auto findings = analyze(bundle, {}, nullptr);
+  ASSERT_TRUE(findings);
+  const auto samples = group_rows(bundle, findings->study.arms);
+  const Bench bench = make_bench(*findings, speeds(*samples), {{"gpt2-25m", "models/m", 1, 1}});
+  for (const BenchRow& row : bench.rows) {
+    EXPECT_DOUBLE_EQ(row.joules_per_token.value_or(0), 0.45) << row.test << ": of five processes";
+    ASSERT_TRUE(row.joules_interval) << row.test;
+    EXPECT_NEAR(row.joules_interval->low, 0.45 - 2.776 * 0.1118 / std::sqrt(5.0), 1e-3);
+  }
+  EXPECT_THAT(render_bench(bench, BenchFormat::kTable, std::nullopt),
+              testing::AllOf(HasSubstr("J/token"), HasSubstr("0.450 [0.311, 0.589]")));
 }
 
 TEST(BenchText, OneRowATestAndArm) {

@@ -96,12 +96,17 @@ std::string cost_finding(const Findings& findings) {
   return fmt::format("{}; {} did not run compiled everywhere", text, listed(not_real, kMostListed));
 }
 
+// Prompts have a share of the memory's rate too, on a GPU, but arithmetic limits them.
+bool decodes_alone(const Findings& findings, const ReadShare& share) {
+  return findings.strata[share.stratum].phase == Phase::kKvDecode;
+}
+
 std::string share_finding(const Findings& findings) {
   std::vector<std::string> parts;
   for (const std::string& arm : findings.study.arms) {
     plot::Extent extent;
     for (const ReadShare& share : findings.read_shares) {
-      if (share.arm == arm) extent.add(share.share() * 100);
+      if (share.arm == arm && decodes_alone(findings, share)) extent.add(share.share() * 100);
     }
     if (!extent.any()) continue;
     const std::string low = percent_text(extent.low() / 100);
@@ -145,12 +150,17 @@ std::optional<Figure> compile_cost_figure(const Findings& findings) {
 }
 
 std::optional<Figure> read_share_figure(const Findings& findings) {
-  if (findings.read_shares.empty()) return std::nullopt;
+  if (std::ranges::none_of(findings.read_shares, [&](const ReadShare& share) {
+        return decodes_alone(findings, share);
+      })) {
+    return std::nullopt;
+  }
   RowsFigure rows;
   rows.x_label = "% of the measured read bandwidth";
   rows.rule = plot::RuleAt{100, "the limit, as measured"};
   std::vector<std::string> arms;
   for (const ReadShare& share : findings.read_shares) {
+    if (!decodes_alone(findings, share)) continue;
     plot::RowLine line;
     line.style = arm_style(findings, share.arm);
     line.tip = fmt::format("{}, {}: {} of {} GB/s", stratum_label(findings, share.stratum),

@@ -30,7 +30,10 @@ Table warm_table(bool energy) {
                {"max"},
                {"tok/s"}},
               {}};
-  if (energy) table.columns.push_back({"J/token"});
+  if (energy) {
+    table.columns.push_back({"J/token"});
+    table.columns.push_back({"its interval"});
+  }
   return table;
 }
 
@@ -47,7 +50,10 @@ std::vector<TableCell> warm_row(const Findings& findings, const Latency& l, bool
                                 TableCell::of(l.p99),
                                 TableCell::of(l.max),
                                 TableCell::of(l.tokens_per_s)};
-  if (energy) row.push_back(TableCell::of(l.joules_per_token, 3));
+  if (energy) {
+    row.push_back(TableCell::of(l.joules_per_token, 3));
+    row.push_back(spread_cell(l.joules_interval, std::nullopt));
+  }
   return row;
 }
 
@@ -98,8 +104,10 @@ ReportSection latency_section(const Findings& findings, Phase phase, Detail deta
   const bool energy = has_energy(findings, phase);
   if (energy) {
     section.lines.emplace_back(
-        "J/token: energy of the GPU over the tokens produced, from the rows that are long enough "
-        "for its energy counter; \"-\": no row is.");
+        fmt::format("J/token: energy of the GPU over the tokens {}, from the rows that are long "
+                    "enough for its energy counter, and its 95 % interval (Student's t, of "
+                    "processes or of one's rows); \"-\": no row is.",
+                    phase == Phase::kPrefill ? "of the prompts" : "produced"));
   }
   Table warm = warm_table(energy);
   Table cold = cold_table();

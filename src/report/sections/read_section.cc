@@ -1,25 +1,59 @@
-// The section on the memory's limit: the share of it that decoding reads.
+// The section on the device's limits: the share of them that an arm uses.
+#include <algorithm>
+
 #include "base/text/text.h"
 #include "report/sections/sections.h"
 
 namespace assay {
 
+namespace {
+
+bool has_prompts(const Findings& findings) {
+  return std::ranges::any_of(findings.read_shares, [&](const ReadShare& share) {
+    return findings.strata[share.stratum].phase != Phase::kKvDecode;
+  });
+}
+
+TableCell tera_cell(std::optional<double> per_s) {
+  return per_s ? TableCell::of(*per_s / 1e12, 3) : TableCell::absent();
+}
+
+}  // namespace
+
 ReportSection read_section(const Findings& findings) {
+  const bool prompts = has_prompts(findings);
   ReportSection section{"Share of the memory's read bandwidth", {}, {}};
   section.figures = {"bandwidth"};
-  section.lines.emplace_back(
-      "kv_decode, medians of warm rows. GB/s: the bytes of weights and cache that the steps must "
-      "read, divided by the time of the steps. limit: measured by summing a buffer larger than any "
-      "cache; the memory may be faster than this probe, so a share can exceed 100 %.");
+  section.lines.push_back(
+      fmt::format("{}, medians of warm rows. GB/s: the bytes of weights and cache that the {} must "
+                  "read, divided by {} time. limit: measured by summing a buffer larger than any "
+                  "cache; the memory may be faster than this probe, so a share can exceed 100 %.",
+                  prompts ? "kv_decode, and on a GPU every phase" : "kv_decode",
+                  prompts ? "work" : "steps", prompts ? "its" : "the steps'"));
+  if (prompts) {
+    section.lines.emplace_back(
+        "TFLOP/s: multiplications and additions of a prompt's products and attention, divided by "
+        "its time. Its limit: the best of some products of 8192 rows through the GPU's library.");
+  }
   Table table{
       "",
       {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"GB/s"}, {"limit_GB/s"}, {"share"}},
       {}};
+  if (prompts) {
+    for (const char* name : {"TFLOP/s", "limit_TFLOP/s", "share of it"}) {
+      table.columns.push_back({name});
+    }
+  }
   for (const ReadShare& share : findings.read_shares) {
-    table.rows.push_back({TableCell::of(stratum_label(findings, share.stratum)),
-                          TableCell::of(share.arm), TableCell::of(share.bytes_per_s / 1e9, 3),
-                          TableCell::of(share.limit_bytes_per_s / 1e9, 3),
-                          percent_cell(share.share())});
+    std::vector<TableCell>& row = table.rows.emplace_back();
+    row = {TableCell::of(stratum_label(findings, share.stratum)), TableCell::of(share.arm),
+           TableCell::of(share.bytes_per_s / 1e9, 3),
+           TableCell::of(share.limit_bytes_per_s / 1e9, 3), percent_cell(share.share())};
+    if (!prompts) continue;
+    row.push_back(tera_cell(share.operations_per_s));
+    row.push_back(tera_cell(share.limit_operations_per_s));
+    const auto of_limit = share.operations_share();
+    row.push_back(of_limit ? percent_cell(*of_limit) : TableCell::absent());
   }
   section.tables.push_back(std::move(table));
   return section;

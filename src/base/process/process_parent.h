@@ -1,0 +1,14 @@
+// The process that started another one, as the kernel tells.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+namespace assay {
+
+// The number behind a process's name and state in the text of /proc/N/stat. Absent: no such text.
+std::optional<pid_t> parent_in_stat(const std::string& stat);
+
+}  // namespace assay
