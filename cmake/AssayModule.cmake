@@ -29,10 +29,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   endif()
 endif()
 
-# compile_together(TARGET): its sources are compiled a dozen at a time. Apart stay those that include themselves once for
+# compile_together(TARGET): its sources are compiled thirty at a time. Apart stay those that include themselves once for
 # each instruction set (Highway's), and what CMake leaves apart by itself: sources with options of their own.
 function(compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 30)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     file(STRINGS ${source} includes_itself REGEX "^#define HWY_TARGET_INCLUDE")
@@ -49,11 +49,11 @@ function(compile_apart)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE] [TEST_ENVIRONMENT NAME=VALUE...])
-# NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test.
+# assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE] [TUNED] [TEST_ENVIRONMENT NAME=VALUE...])
+# TUNED keeps -O3, for what is measured; the others take -O2, which compiles faster. NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test.
 # DEPS names the modules it may use: tests/layering.py holds them against src/README.md.
 function(assay_module name)
-  cmake_parse_arguments(ARG "RECURSE" "" "DEPS;LIBS;TEST_LIBS;TEST_ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "RECURSE;TUNED" "" "DEPS;LIBS;TEST_LIBS;TEST_ENVIRONMENT" ${ARGN})
   if(ARG_RECURSE)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
     # A folder below with a CMakeLists.txt of its own is another module.
@@ -72,6 +72,9 @@ function(assay_module name)
   add_library(assay_${name} STATIC ${sources})
   target_link_libraries(assay_${name} PUBLIC assay_options ${deps} ${ARG_LIBS})
   compile_together(assay_${name})
+  if(NOT ARG_TUNED)
+    target_compile_options(assay_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
+  endif()
   if(ASSAY_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} GTest::gtest_main

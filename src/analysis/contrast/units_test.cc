@@ -388,10 +388,10 @@ TEST(Combined, ProcessesThatServeAllStrataAreOneRoundOfThem) {
 
 // Half of the strata lack the first round, the others the last: as many rounds, and not the same.
 TEST(Combined, StrataThatLackDifferentRoundsShareTheOthers) {
-  constexpr int64_t kRounds = 8;
+  constexpr int64_t kProcesses = 8;
   SyntheticBundle bundle(3);
   Random random(5);
-  double shift[2][kRounds];
+  double shift[2][kProcesses];
   for (auto& arm : shift) {
     for (double& s : arm) s = std::exp(0.05 * standard_normal(random));
   }
@@ -400,9 +400,9 @@ TEST(Combined, StrataThatLackDifferentRoundsShareTheOthers) {
       const std::string cell = bundle.add({.arm = arm == 0 ? "eager" : "static",
                                            .scenario = fmt::format("s{}", stratum),
                                            .noise = 0.001,
-                                           .repetitions = 4 * kRounds,
-                                           .processes = kRounds});
-      for (int64_t r = 0; r < 4 * kRounds; ++r) {
+                                           .repetitions = 4 * kProcesses,
+                                           .processes = kProcesses});
+      for (int64_t r = 0; r < 4 * kProcesses; ++r) {
         *bundle.row(cell, r).latency_ms *= shift[arm][r / 4];
       }
     }
@@ -412,7 +412,7 @@ TEST(Combined, StrataThatLackDifferentRoundsShareTheOthers) {
   const Contrast whole = analyze(bundle.build(), options, nullptr)->combined.at(0);
   std::erase_if(bundle.raw().rows, [&](const Row& row) {
     const bool early = row.scenario == "s0" || row.scenario == "s1";
-    return early ? row.repetition < 4 : row.repetition >= 4 * (kRounds - 1);
+    return early ? row.repetition < 4 : row.repetition >= 4 * (kProcesses - 1);
   });
   // Processes are numbered within a cell.
   for (Row& row : bundle.raw().rows) {
@@ -420,7 +420,7 @@ TEST(Combined, StrataThatLackDifferentRoundsShareTheOthers) {
   }
   const Contrast lacking = analyze(bundle.build(), options, nullptr)->combined.at(0);
   const auto error = [](const Contrast& c) { return std::log(c.ratio) / c.test->statistic; };
-  EXPECT_EQ(lacking.units_arm, kRounds - 1);
+  EXPECT_EQ(lacking.units_arm, kProcesses - 1);
   EXPECT_GT(error(lacking), 0.8 * error(whole));
   EXPECT_LT(error(lacking), 1.3 * error(whole));
   const auto width = [](const Contrast& c) {

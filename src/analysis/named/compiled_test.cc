@@ -20,7 +20,7 @@ const std::vector<std::string> kKinds = {"recompile_tail",    "tail_collapse", "
                                          "recompile_limit",   "fallback",      "label_only",
                                          "unproven_compiler", "stable_compile"};
 
-Findings analyzed(SyntheticBundle& bundle) {
+Findings briefly_analyzed(SyntheticBundle& bundle) {
   AnalysisOptions options;
   options.resamples = 300;
   return *analyze(bundle.build(), options, nullptr);
@@ -63,7 +63,7 @@ struct Churn {
 
 TEST(NamedCompiled, ATailIsAttributedToTheRecompilesThatMakeIt) {
   Churn churn;
-  const Findings findings = analyzed(churn.bundle);
+  const Findings findings = briefly_analyzed(churn.bundle);
   const auto tails = of_kind(findings, "recompile_tail");
   ASSERT_EQ(tails.size(), 1u);
   EXPECT_EQ(tails[0].arm, "each");
@@ -76,9 +76,9 @@ TEST(NamedCompiled, ATailIsAttributedToTheRecompilesThatMakeIt) {
 
 TEST(NamedCompiled, TheShareOfTheSamplesBeyondTheFenceThatRecompiledIsGiven) {
   Churn churn;
-  EXPECT_EQ(of_kind(analyzed(churn.bundle), "tail_attribution").size(), 1u);
+  EXPECT_EQ(of_kind(briefly_analyzed(churn.bundle), "tail_attribution").size(), 1u);
   for (const int i : {50, 60, 70}) churn.bundle.row(churn.each, i).latency_ms = 30;
-  const Findings findings = analyzed(churn.bundle);
+  const Findings findings = briefly_analyzed(churn.bundle);
   const auto found = of_kind(findings, "tail_attribution");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].arm, "each");
@@ -91,12 +91,12 @@ TEST(NamedCompiled, TheShareOfTheSamplesBeyondTheFenceThatRecompiledIsGiven) {
     Row& row = churn.bundle.row(churn.each, i);
     row.counts[Counter::kUniqueGraphs] = row.counts[Counter::kRecompiles] = 0;
   }
-  EXPECT_TRUE(of_kind(analyzed(churn.bundle), "tail_attribution").empty());
+  EXPECT_TRUE(of_kind(briefly_analyzed(churn.bundle), "tail_attribution").empty());
 }
 
 TEST(NamedCompiled, ArmsWithoutTheTailAreSetBesideTheOneThatHasIt) {
   Churn churn;
-  const Findings findings = analyzed(churn.bundle);
+  const Findings findings = briefly_analyzed(churn.bundle);
   const auto collapsed = of_kind(findings, "tail_collapse");
   ASSERT_EQ(collapsed.size(), 2u);
   EXPECT_EQ(collapsed[0].arm, "eager");
@@ -116,7 +116,7 @@ TEST(NamedCompiled, LengthsThatArePaddedToOneAreSaidToDoWithout) {
     bundle.row(cell, i).padded_tokens = 16;
   }
   bundle.compile(cell, -1, 300);
-  const Findings findings = analyzed(bundle);
+  const Findings findings = briefly_analyzed(bundle);
   EXPECT_THAT(kinds_of(findings, "static"), ElementsAre("stable_compile", "no_recompile_tail"));
   EXPECT_THAT(
       of_kind(findings, "no_recompile_tail")[0].text,
@@ -127,7 +127,7 @@ TEST(NamedCompiled, LengthsThatArePaddedToOneAreSaidToDoWithout) {
 TEST(NamedCompiled, ATailOfAnotherCauseIsNotTheRecompiles) {
   Churn churn;
   for (int i = 60; i < 70; ++i) churn.bundle.row(churn.each, i).latency_ms = 900;
-  EXPECT_TRUE(of_kind(analyzed(churn.bundle), "recompile_tail").empty());
+  EXPECT_TRUE(of_kind(briefly_analyzed(churn.bundle), "recompile_tail").empty());
 }
 
 TEST(NamedCompiled, RowsThatCompileAreNoDrift) {
@@ -135,13 +135,13 @@ TEST(NamedCompiled, RowsThatCompileAreNoDrift) {
   for (int i = 0; i < 110; ++i) {  // so early and so often that they are the trend
     if (i % 2 == 0) churn.bundle.compile(churn.each, i, 900 - i);
   }
-  EXPECT_TRUE(of_kind(analyzed(churn.bundle), "drift").empty());
+  EXPECT_TRUE(of_kind(briefly_analyzed(churn.bundle), "drift").empty());
 }
 
 TEST(NamedCompiled, ACheapRecompileIsNoTail) {
   Churn churn;
   for (int i = 0; i < 5; ++i) churn.bundle.row(churn.each, i).latency_ms = 12;
-  const Findings findings = analyzed(churn.bundle);
+  const Findings findings = briefly_analyzed(churn.bundle);
   EXPECT_TRUE(of_kind(findings, "recompile_tail").empty());
   EXPECT_TRUE(of_kind(findings, "tail_collapse").empty());
 }
@@ -154,7 +154,7 @@ TEST(NamedCompiled, TheLimitSplitsTheRowsBeforeFromThoseAfter) {
   }
   churn.bundle.reported(churn.each)["counters"]["recompile_limit_hits"] = 1;
   churn.bundle.evidence(churn.each)["compiler_real"] = "fallback";
-  const Findings findings = analyzed(churn.bundle);
+  const Findings findings = briefly_analyzed(churn.bundle);
   const auto limit = of_kind(findings, "recompile_limit");
   ASSERT_EQ(limit.size(), 1u);
   EXPECT_THAT(limit[0].text,
@@ -176,7 +176,7 @@ TEST(NamedCompiled, ALimitHitInTheWarmUpsLeavesNoTimedRowCompiled) {
   bundle.compile(cell, -2, 900);
   for (int i = -2; i < 30; ++i) bundle.row(cell, i).counts[Counter::kFallbacks] = 50;
   bundle.reported(cell)["counters"]["recompile_limit_hits"] = 1;
-  const Findings findings = analyzed(bundle);
+  const Findings findings = briefly_analyzed(bundle);
   EXPECT_THAT(of_kind(findings, "recompile_limit").at(0).text,
               HasSubstr("in every timed row, because the warm-ups hit the limit; p50"));
   EXPECT_EQ(findings.tails.at(1).execution, Execution::kFellBack);
@@ -196,7 +196,7 @@ TEST(NamedCompiled, UncountedRowsGoByTheirProcess) {
     evidence["processes"].push_back(
         {{"process", evidence["processes"].size()}, {"compiler_real", verdict}, {"lost", false}});
   }
-  const Findings findings = analyzed(bundle);
+  const Findings findings = briefly_analyzed(bundle);
   const Tail& tail = findings.tails.at(1);
   EXPECT_EQ(tail.execution, Execution::kPartly);
   EXPECT_EQ(tail.ran_eager, 10);
@@ -213,7 +213,7 @@ TEST(NamedCompiled, AFallbackNamesTheFirstLineOfItsErrorAndWhereTheRestIs) {
   for (int i = 0; i < 30; ++i) bundle.row(cell, i).counts[Counter::kFallbacks] = 1;
   bundle.reported(cell)["fallback_error"] = "c++: exit 1\nkernel.cc:3: error: expected ';'";
   bundle.evidence(cell)["compiler_real"] = "fallback";
-  const Findings findings = analyzed(bundle);
+  const Findings findings = briefly_analyzed(bundle);
   EXPECT_THAT(kinds_of(findings, "static"), ElementsAre("fallback"));
   EXPECT_EQ(
       of_kind(findings, "fallback")[0].text,
@@ -234,7 +234,7 @@ TEST(NamedCompiled, AFallbackOfOneOfARowsStepsIsNotToldAsTheWholeRows) {
       bundle.row(cell, i).counts[Counter::kFallbacks] = i % 2 == 0 ? 1 : most;
     }
     bundle.evidence(cell)["compiler_real"] = "fallback";
-    const auto found = of_kind(analyzed(bundle), "fallback");
+    const auto found = of_kind(briefly_analyzed(bundle), "fallback");
     ASSERT_EQ(found.size(), 1u);
     EXPECT_THAT(found[0].text, HasSubstr("calls to be compiled ran eager in 30 of 30 timed rows"));
     EXPECT_THAT(found[0].text, HasSubstr(told));
@@ -247,10 +247,10 @@ TEST(NamedCompiled, AFallbackThatNoRowCountsIsToldByTheEvidence) {
   const auto cell = bundle.add_compiled({.arm = "static"}, "auto");
   bundle.evidence(cell)["compiler_real"] = "fallback";
   bundle.reported(cell)["reasons"] = {"a warm-up fell back"};
-  EXPECT_EQ(of_kind(analyzed(bundle), "fallback").at(0).text,
+  EXPECT_EQ(of_kind(briefly_analyzed(bundle), "fallback").at(0).text,
             "the arm requested compilation, but some of its calls ran eager: a warm-up fell back");
   for (int i = 0; i < 30; ++i) bundle.row(cell, i).counts[Counter::kFallbacks] = std::nullopt;
-  EXPECT_EQ(of_kind(analyzed(bundle), "fallback").at(0).text,
+  EXPECT_EQ(of_kind(briefly_analyzed(bundle), "fallback").at(0).text,
             "the arm requested compilation, but its worker says that it ran eager: a warm-up fell "
             "back");
 }
@@ -263,7 +263,7 @@ TEST(NamedCompiled, AModeThatRanAsALesserOneIsNamedAndCantWin) {
   bundle.evidence(cell)["compiler_real"] = "fallback";
   bundle.reported(cell)["fallback"] = "default";
   bundle.reported(cell)["reasons"] = {"no CUDA graph: the device is cpu"};
-  const Findings findings = analyzed(bundle);
+  const Findings findings = briefly_analyzed(bundle);
   EXPECT_EQ(findings.tails.at(1).execution, Execution::kOtherMode);
   EXPECT_THAT(kinds_of(findings, "static"), ElementsAre("fallback"));
   EXPECT_EQ(
@@ -282,7 +282,7 @@ TEST(NamedCompiled, TheWordCompiledIsEarnedByEvidence) {
     const auto cell = bundle.add_compiled({.arm = "static", .mean_ms = 5}, "false");
     bundle.evidence(cell)["compiler_real"] = verdict;
     bundle.reported(cell)["reasons"] = {"no kernel was loaded"};
-    const Findings findings = analyzed(bundle);
+    const Findings findings = briefly_analyzed(bundle);
     EXPECT_THAT(kinds_of(findings, "static"), ElementsAre(kind));
     EXPECT_THAT(of_kind(findings, kind)[0].text, HasSubstr("no kernel was loaded"));
     EXPECT_EQ(findings.tails.at(1).execution, execution);
@@ -291,7 +291,7 @@ TEST(NamedCompiled, TheWordCompiledIsEarnedByEvidence) {
   SyntheticBundle without(22);
   without.add({.arm = "eager"});
   without.drop_evidence(without.add_compiled({.arm = "static"}, "false"));
-  EXPECT_THAT(kinds_of(analyzed(without), "static"), ElementsAre("unproven_compiler"));
+  EXPECT_THAT(kinds_of(briefly_analyzed(without), "static"), ElementsAre("unproven_compiler"));
 }
 
 TEST(NamedCompiled, ARecompileInATimedRowIsNotStable) {
@@ -300,10 +300,10 @@ TEST(NamedCompiled, ARecompileInATimedRowIsNotStable) {
   const auto cell = bundle.add_compiled({.arm = "static", .warmup = 1}, "false");
   bundle.compile(cell, -1, 400);
   EXPECT_THAT(
-      of_kind(analyzed(bundle), "stable_compile").at(0).text,
+      of_kind(briefly_analyzed(bundle), "stable_compile").at(0).text,
       HasSubstr("compiled once, in the warm-ups, and it did not recompile in the 30 timed rows"));
   bundle.compile(cell, 7, 400);
-  EXPECT_TRUE(of_kind(analyzed(bundle), "stable_compile").empty());
+  EXPECT_TRUE(of_kind(briefly_analyzed(bundle), "stable_compile").empty());
 }
 
 TEST(NamedCompiled, AFrameThatASplitArmLeavesEagerIsNotAsked) {
@@ -311,7 +311,7 @@ TEST(NamedCompiled, AFrameThatASplitArmLeavesEagerIsNotAsked) {
   bundle.add({.arm = "eager"});
   const auto cell = bundle.add_compiled({.arm = "static"}, "false");
   bundle.evidence(cell)["compiler_real"] = "not_applicable";
-  const Findings findings = analyzed(bundle);
+  const Findings findings = briefly_analyzed(bundle);
   EXPECT_TRUE(kinds_of(findings, "static").empty());
   EXPECT_TRUE(findings.tails.empty());
 }
@@ -320,7 +320,7 @@ TEST(NamedCompiled, AnEagerBundleHasNoFindingAboutCompilation) {
   SyntheticBundle bundle(25);
   bundle.add({.arm = "eager", .spike_rate = 0.1, .repetitions = 120});
   bundle.add({.arm = "static", .spike_rate = 0.1, .repetitions = 120});
-  const Findings findings = analyzed(bundle);
+  const Findings findings = briefly_analyzed(bundle);
   for (const std::string& kind : kKinds) EXPECT_TRUE(of_kind(findings, kind).empty()) << kind;
   EXPECT_TRUE(findings.tails.empty());
 }

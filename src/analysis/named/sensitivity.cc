@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr double kTrimmedShare = 0.05;
+constexpr double kShareCutEachSide = 0.05;
 
 // Rows left out of both arms, by place among a group's rows in the order of `warm` or by size.
 struct Variant {
@@ -32,8 +32,8 @@ std::vector<Variant> variants(const Group& a, const Group& b) {
     all.push_back({"the five largest", true, 0, 5});
     all.push_back({"the five smallest", true, 5, 0});
   }
-  if (static_cast<double>(rows) * kTrimmedShare >= 1) {
-    const auto cut = static_cast<size_t>(static_cast<double>(rows) * kTrimmedShare);
+  if (static_cast<double>(rows) * kShareCutEachSide >= 1) {
+    const auto cut = static_cast<size_t>(static_cast<double>(rows) * kShareCutEachSide);
     all.push_back({"5 % at each end", true, cut, cut});
   }
   return all;

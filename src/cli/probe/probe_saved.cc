@@ -18,7 +18,7 @@ namespace assay::cli {
 namespace {
 
 // The name in errors of the study that the probe writes.
-constexpr const char* kStudyName = "`assay probe --save`";
+constexpr const char* kSavedStudy = "`assay probe --save`";
 
 Result<std::string_view> figure_of(const ProbeOptions& options, const TextPattern& pattern) {
   const std::string& group = pattern.names().front();
@@ -139,7 +139,7 @@ Status check_probe_save(const ProbeOptions& options, const TextPattern& pattern)
   // The study's reader refuses here, before anything has run, all that it doesn't take.
   ASSAY_TRY(const std::string text,
             study_text(options, pattern, figure, samples_asked(options, {})));
-  const auto study = parse_study(text, kStudyName);
+  const auto study = parse_study(text, kSavedStudy);
   return study ? Status() : std::unexpected(study.error());
 }
 
@@ -154,7 +154,7 @@ Result<std::optional<std::vector<Probed>>> probe_into_bundle(const ProbeOptions&
   ASSAY_TRY(const std::string_view figure, figure_of(options, pattern));
   ASSAY_TRY(const std::string text,
             study_text(options, pattern, figure, samples_asked(options, *invocations)));
-  ASSAY_TRY(const Measured measured, measure_study({.study = kStudyName,
+  ASSAY_TRY(const Measured measured, measure_study({.study = kSavedStudy,
                                                     .study_text = text,
                                                     .bundle = options.save.bundle,
                                                     .only = {},

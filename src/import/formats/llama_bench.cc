@@ -14,7 +14,7 @@ namespace assay {
 namespace {
 
 // Settings and how llama-bench's options name them, for the names of arms.
-constexpr std::array<std::pair<std::string_view, const char*>, 24> kMarks = {{
+constexpr std::array<std::pair<std::string_view, const char*>, 24> kSettingMarks = {{
     {"n_threads", "t"},
     {"n_batch", "b"},
     {"n_ubatch", "ub"},
@@ -193,8 +193,8 @@ Status state_bench_settings(const Json& test, const std::string& object, Importe
       {.is_other = is_other, .samples = samples.is_array() ? samples.size() : 0}, object, run));
   for (StatedSetting& setting : run.settings) {
     const auto mark =
-        std::ranges::find(kMarks, setting.name, [](const auto& m) { return m.first; });
-    if (mark != kMarks.end()) setting.mark = mark->second;
+        std::ranges::find(kSettingMarks, setting.name, [](const auto& m) { return m.first; });
+    if (mark != kSettingMarks.end()) setting.mark = mark->second;
   }
   for (const char* key : {"model_type", "model_size", "model_n_params"}) {
     add_setting(run, key, plain_text(test, key), SettingOf::kModel);

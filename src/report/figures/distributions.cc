@@ -47,7 +47,7 @@ Leader leader_by(const Findings& findings, Phase phase, std::optional<double> La
   return leader;
 }
 
-std::string finding(const Findings& findings, Phase phase) {
+std::string distribution_finding(const Findings& findings, Phase phase) {
   const Leader typical = leader_by(findings, phase, &Latency::median);
   const Leader tail = leader_by(findings, phase, &Latency::p95);
   if (typical.all == 0) {
@@ -133,7 +133,7 @@ std::optional<Figure> distribution_figure(const Findings& findings, const Plotte
   }
   if (figure.panels.empty()) return std::nullopt;
   figure.id = fmt::format("{}-distributions", phase_name(phase));
-  figure.finding = finding(findings, phase);
+  figure.finding = distribution_finding(findings, phase);
   figure.caption = fmt::format(
       "Each line is one arm: at a time on the x axis, the share of its warm rows that took no "
       "longer (ECDF). The line furthest to the left is the fastest; its mark stands at the median, "

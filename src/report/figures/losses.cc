@@ -9,14 +9,14 @@
 namespace assay {
 namespace {
 
-constexpr size_t kMostStrata = 40;
+constexpr size_t kMostLossStrata = 40;
 
 double share_of(const OutcomeCounts& outcome) {
   return static_cast<double>(outcome.failed) /
          static_cast<double>(std::max<int64_t>(1, outcome.attempted));
 }
 
-std::string finding(const Findings& findings) {
+std::string loss_finding(const Findings& findings) {
   int64_t attempted = 0;
   std::vector<std::string> parts;
   for (const OutcomeCounts& outcome : findings.outcomes) {
@@ -52,7 +52,7 @@ plot::RowLine line_of(const Findings& findings, const OutcomeCounts& outcome,
 
 struct LossRows {
   RowsFigure rows;
-  size_t left_out = 0;  // series of strata beyond the first kMostStrata
+  size_t left_out = 0;  // series of strata beyond the first kMostLossStrata
 };
 
 LossRows loss_rows(const Findings& findings) {
@@ -70,7 +70,7 @@ LossRows loss_rows(const Findings& findings) {
     const std::string where =
         fmt::format("{} {}", phase_name(outcome.phase), stratum_label(findings, *outcome.stratum));
     if (strata.empty() || strata.back().stratum != *outcome.stratum) {
-      if (strata.size() == kMostStrata) {
+      if (strata.size() == kMostLossStrata) {
         ++out.left_out;
         continue;
       }
@@ -90,7 +90,7 @@ std::optional<Figure> loss_figure(const Findings& findings) {
   if (rows.head.empty()) return std::nullopt;
   Figure figure;
   figure.id = "losses";
-  figure.finding = finding(findings);
+  figure.finding = loss_finding(findings);
   figure.caption = fmt::format(
       "Each mark is the share of an arm's rows that crashed, timed out or failed "
       "otherwise, warm-ups included; the bar is Wilson's {:.0f} % interval. Strata without "

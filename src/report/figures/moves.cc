@@ -14,7 +14,7 @@ namespace assay {
 namespace {
 
 // Strata that a figure has room for; its table has all of them.
-constexpr size_t kMostStrata = 60;
+constexpr size_t kMostMoves = 60;
 
 using Moves = std::vector<const ConditionVerdict*>;
 
@@ -176,13 +176,13 @@ std::vector<StratumRow> rows_of_moves(const Portability& of, const Findings& all
     rows.push_back(std::move(row));
     sizes.push_back(size);
   }
-  if (rows.size() <= kMostStrata) return rows;
+  if (rows.size() <= kMostMoves) return rows;
   std::vector<double> sorted = sizes;
   std::ranges::sort(sorted, std::greater());
-  const double least = sorted[kMostStrata - 1];
+  const double least = sorted[kMostMoves - 1];
   std::vector<StratumRow> most;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (sizes[i] >= least && most.size() < kMostStrata) most.push_back(std::move(rows[i]));
+    if (sizes[i] >= least && most.size() < kMostMoves) most.push_back(std::move(rows[i]));
   }
   return most;
 }
@@ -214,9 +214,9 @@ std::optional<Figure> moves_figure(const Portability& of, size_t regime) {
       "than the baseline in one bundle and slower in the other, or rows were lost in one alone. If "
       "the eager arm moved too, a compiled arm's move is no evidence about its compiler.{}",
       name, first, of.options.confidence * 100,
-      rows.rows.size() == kMostStrata
+      rows.rows.size() == kMostMoves
           ? fmt::format(" The figure has the {} strata that moved most; the table has all.",
-                        kMostStrata)
+                        kMostMoves)
           : "");
   std::vector<std::string> arms;
   for (const ConditionVerdict* move : moves) {

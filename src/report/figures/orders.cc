@@ -101,7 +101,7 @@ struct Gathered {
   }
 };
 
-std::string finding(const Findings& findings, Phase phase, const Gathered& gathered) {
+std::string order_finding(const Findings& findings, Phase phase, const Gathered& gathered) {
   const size_t changing = changing_cells(findings, phase);
   return fmt::format("{}: {} in the course of the run; of {} rows, {}", phase_name(phase),
                      changing == 0
@@ -187,7 +187,7 @@ std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& 
   }
   if (figure.panels.empty()) return std::nullopt;
   figure.id = fmt::format("{}-order", phase_name(phase));
-  figure.finding = finding(findings, phase, gathered);
+  figure.finding = order_finding(findings, phase, gathered);
   figure.caption = caption(gathered, with_tips);
   figure.legend = arm_legend(findings, arms, false);
   for (plot::LegendEntry& entry : mark_legend(gathered.counts)) {

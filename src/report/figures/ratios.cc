@@ -24,7 +24,7 @@ std::string arm_text(const Contrast& contrast, bool is_first) {
                      verdict_of(contrast));
 }
 
-std::string finding(const Findings& findings, Phase phase) {
+std::string ratio_finding(const Findings& findings, Phase phase) {
   std::vector<const Contrast*> shown;
   for (const Contrast& contrast : findings.combined) {
     if (contrast.phase == phase) shown.push_back(&contrast);
@@ -124,7 +124,7 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   if (!all.lines.empty()) rows.head.push_back(std::move(all));
   Figure figure;
   figure.id = fmt::format("{}-ratios", phase_name(phase));
-  figure.finding = finding(findings, phase);
+  figure.finding = ratio_finding(findings, phase);
   figure.caption = fmt::format(
       "Each mark is an arm's mean time over the baseline's on one stratum, the bar its "
       "{:.0f} % interval. Left of the dashed line the arm is faster than {}. A bar that "

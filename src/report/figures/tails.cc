@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-std::string finding(const std::vector<const Tail*>& tails, Phase phase) {
+std::string tail_finding(const std::vector<const Tail*>& tails, Phase phase) {
   int64_t slow = 0;
   int64_t recompiled = 0;
   int64_t rows = 0;
@@ -75,7 +75,7 @@ std::optional<Figure> tail_figure(const Findings& findings, Phase phase) {
   }
   Figure figure;
   figure.id = fmt::format("{}-tails", phase_name(phase));
-  figure.finding = finding(tails, phase);
+  figure.finding = tail_finding(tails, phase);
   figure.caption = fmt::format(
       "A bar reaches from an arm's median, the mark, to the ring: p99, or the slowest row "
       "of fewer than 100. The diamond is the same figure without the rows that recompiled. "

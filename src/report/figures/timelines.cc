@@ -16,7 +16,7 @@ std::string events_text(int64_t events, const std::string& lane) {
 }
 
 // Up to so many bars have a tip each; more have one tip a lane.
-constexpr size_t kMostTips = 60;
+constexpr size_t kMostLaneTips = 60;
 
 // "12", "0.35": of a traced repetition, in percent.
 std::string busy_percent(const Timeline& timeline, const TimelineLane& lane) {
@@ -43,7 +43,7 @@ plot::RowLine line_of(const Findings& findings, const Timeline& timeline,
   for (const TimelineLane::Span& span : lane.spans) {
     const double length_ms = span.end_ms - span.begin_ms;
     const double share = length_ms > 0 ? std::min(1.0, span.busy_ms / length_ms) : 1;
-    std::string tip = lane.spans.size() <= kMostTips ? span_tip(timeline, lane, span) : "";
+    std::string tip = lane.spans.size() <= kMostLaneTips ? span_tip(timeline, lane, span) : "";
     line.bars.push_back({{span.begin_ms, span.end_ms}, false, std::move(tip), share});
   }
   const std::string events = events_text(lane.events, lane.name);
@@ -97,7 +97,7 @@ std::string busy_text(const CellProfile& profile, bool is_first) {
   return fmt::format(" (busy {} %{})", percent_text(*share), is_first ? " of the traced time" : "");
 }
 
-std::string finding(const Findings& findings) {
+std::string timeline_finding(const Findings& findings) {
   std::vector<std::string> parts;
   std::string counts;
   for (const CellProfile& profile : findings.profiles) {
@@ -152,7 +152,7 @@ std::optional<Figure> busy_figure(const Findings& findings) {
       "latencies. The traces aren't kept, so there is no picture of when it was busy.";
   figure.panels = rows_panels(findings, rows, "Busy shares of traced repetitions");
   figure.id = "timelines";
-  figure.finding = finding(findings);
+  figure.finding = timeline_finding(findings);
   figure.legend = arm_legend(findings, arms, false);
   figure.tables = profile_section(findings, Detail::kSummary).tables;
   return figure;
@@ -190,7 +190,7 @@ std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRow
   }
   if (figure.panels.empty()) return std::nullopt;
   figure.id = "timelines";
-  figure.finding = finding(findings);
+  figure.finding = timeline_finding(findings);
   figure.caption =
       "One traced repetition of each arm, on one scale. Where a lane is empty, that part of the "
       "machine waits. Waits that are too short to be drawn lower the bar: it is as high as the "

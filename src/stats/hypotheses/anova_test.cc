@@ -14,8 +14,8 @@ namespace assay::stats {
 namespace {
 
 // Unbalanced 2 x 3: cells of 3, 2, 4, 2, 3 and 2 values.
-const std::vector<size_t> kA = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1};
-const std::vector<size_t> kB = {0, 0, 0, 1, 1, 2, 2, 2, 2, 0, 0, 1, 1, 1, 2, 2};
+const std::vector<size_t> kFactorA = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1};
+const std::vector<size_t> kFactorB = {0, 0, 0, 1, 1, 2, 2, 2, 2, 0, 0, 1, 1, 1, 2, 2};
 const std::vector<double> kY = {4.1, 4.7, 3.9, 6.2, 5.8, 9.1, 8.7,  9.9,
                                 9.2, 3.0, 3.6, 6.9, 7.4, 7.1, 12.0, 11.1};
 
@@ -41,7 +41,7 @@ TEST(Anova, SumsUpToTheTotalIfBalanced) {
 }
 
 TEST(Anova, OfUnbalancedCellsDependsOnTheType) {
-  const auto cells = *anova_cells(kA, kB, kY);
+  const auto cells = *anova_cells(kFactorA, kFactorB, kY);
   ASSERT_EQ(cells.size(), 6u);
   const auto second = two_way_anova(cells, SumsOfSquares::kTypeII);
   const auto third = two_way_anova(cells, SumsOfSquares::kTypeIII);
@@ -55,7 +55,7 @@ TEST(Anova, OfUnbalancedCellsDependsOnTheType) {
 }
 
 TEST(Anova, LeavesOutWhatEmptyCellsMakeMeaningless) {
-  auto cells = *anova_cells(kA, kB, kY);
+  auto cells = *anova_cells(kFactorA, kFactorB, kY);
   cells.pop_back();
   EXPECT_FALSE(two_way_anova(cells, SumsOfSquares::kTypeIII));
   const auto table = two_way_anova(cells, SumsOfSquares::kTypeII);

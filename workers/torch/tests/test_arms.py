@@ -358,6 +358,7 @@ def test_half_precision_and_eager_attention(arm, dtype):
     assert collect(engine, "kv_decode")["actual"]["attn_implementation"] == "eager"
 
 
+@pytest.mark.soak
 def test_kernels_out_of_the_cache_are_loaded_not_compiled(arm, checkpoints_of):
     check_compiled(arm, checkpoints_of, CHEAP, "static", INDUCTOR, 3)
     _, evidence = check_compiled(arm, checkpoints_of, CHEAP, "static", INDUCTOR, 3)

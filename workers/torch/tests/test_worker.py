@@ -251,6 +251,7 @@ def test_each_cell_compiles_its_kernels_anew(arm, tmp_path, monkeypatch):
     assert len({one["output_hash"] for _, one, _ in found}) == 1
 
 
+@pytest.mark.soak
 def test_without_a_reset_a_unit_is_proven_by_the_kernels_of_an_earlier_one_and_is_not_fresh(arm, monkeypatch):
     from assay_torch.evidence import collect
     from assay_torch.requests import Prepare, Prompt, Shape
