@@ -15,14 +15,8 @@
 #include "analysis/analyze.h"
 #include "analysis/compare/compare.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "calibration_blocks.h"
-#include "calibration_commands.h"
 #include "calibration_lines.h"
-#include "calibration_pairs.h"
-#include "calibration_robustness.h"
-#include "calibration_routing.h"
-#include "calibration_runs.h"
-#include "calibration_sequential.h"
+#include "calibration_parts.h"
 #include "calibration_worlds.h"
 #include "stats/power/power.h"
 #include "stats/samples/summary.h"
@@ -392,6 +386,7 @@ int main(int argc, char** argv) {
       {"sequential", [&] { return assay::calibrate_sequential(trials, seed); }},
       {"blocks", [&] { return assay::calibrate_blocks(trials / 4, seed); }},
       {"runs", [&] { return assay::calibrate_runs(trials / 4, seed); }},
+      {"losses", [&] { return assay::calibrate_losses(trials, seed); }},
       {"robustness", [&] { return assay::calibrate_robustness(trials, seed); }},
       {"commands", [&] { return assay::calibrate_commands(trials / 4, seed); }},
       {"routing", [&] { return assay::calibrate_routing(trials / 4, seed); }}};

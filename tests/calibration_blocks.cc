@@ -1,6 +1,6 @@
 // Two equal arms on five strata of one run, interleaved: what holds for pairs of blocks in worlds
 // made for comparisons of two runs.
-#include "calibration_blocks.h"
+#include "calibration_parts.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // Two equal command arms: one after the other in each round, each invocation in a mood of its own.
-#include "calibration_commands.h"
+#include "calibration_parts.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Two arms of one run in worlds that they share, and in worlds of one of them.
-#include "calibration_pairs.h"
+#include "calibration_parts.h"
 
 #include <algorithm>
 #include <array>

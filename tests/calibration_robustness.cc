@@ -1,5 +1,5 @@
 // Verdicts and bands across bundles, by simulation.
-#include "calibration_robustness.h"
+#include "calibration_parts.h"
 
 #include <cmath>
 #include <string>

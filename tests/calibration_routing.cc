@@ -1,5 +1,5 @@
 // Policies and replays, by simulation.
-#include "calibration_routing.h"
+#include "calibration_parts.h"
 
 #include <algorithm>
 #include <string>

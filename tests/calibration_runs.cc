@@ -1,5 +1,5 @@
 // `compare --run`, several runs a side, and histories, in worlds in which runs differ.
-#include "calibration_runs.h"
+#include "calibration_parts.h"
 
 #include <span>
 #include <string>

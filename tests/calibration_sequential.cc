@@ -1,5 +1,5 @@
 // Strata that end once they are decided: simulated rows through the harness's own rule.
-#include "calibration_sequential.h"
+#include "calibration_parts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -141,7 +141,7 @@ TEST_F(CompareCommand, EveryFormatSaysTheSame) {
   const fs::path slower = write("slower", 3, 1.06);
   const auto json = parse_json(assay({"compare", base, slower, "-o", "json"}).out, "stdout");
   ASSERT_TRUE(json) << json.error().message;
-  EXPECT_EQ((*json)["schema_version"], 3);
+  EXPECT_EQ((*json)["schema_version"], 4);
   EXPECT_EQ((*json)["cells"][0]["judged_by"], "processes");
   EXPECT_EQ((*json)["cells"].size(), 2u);
   EXPECT_EQ((*json)["cells"][1]["regression"], true);

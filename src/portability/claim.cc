@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/contrast/process_range.h"
 #include "base/add_once.h"
 #include "base/text/text.h"
 #include "portability/claim_points.h"
@@ -76,10 +75,12 @@ void judge_states(const PortabilityOptions& options, std::vector<JudgedClaim>& c
 }
 
 void judge_state(bool faster, const PortabilityOptions& options, ClaimInRegime& in) {
-  if (in.state != ClaimState::kUndecided || !in.p_holm || *in.p_holm >= options.alpha) return;
-  const Verdict direction = *in.log_ratio < 0 ? Verdict::kFaster : Verdict::kSlower;
-  if (in.ratio_range && !bears_out(in.ratio_range, direction, options.margin)) return;
-  in.state = (*in.log_ratio < 0) == faster ? ClaimState::kHolds : ClaimState::kTurned;
+  if (in.state != ClaimState::kUndecided || !in.log_ratio) return;
+  const ShownRatio shown{std::exp(*in.log_ratio), in.ratio_interval, in.ratio_range.has_value(),
+                         in.ratio_range};
+  const Verdict verdict = verdict_of(shown, {in.p_holm, {}}, options.alpha, options.margin);
+  if (verdict == Verdict::kInconclusive) return;
+  in.state = (verdict == Verdict::kFaster) == faster ? ClaimState::kHolds : ClaimState::kTurned;
 }
 
 // True if some two regimes differ on one kind of axis alone, as far as the claim's arms are

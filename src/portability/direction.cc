@@ -8,7 +8,6 @@
 
 #include "analysis/contrast/dependence.h"
 #include "base/text/text.h"
-#include "stats/hypotheses/multiple.h"
 #include "stats/samples/summary.h"
 #include "stats/sequential/confidence_sequence.h"
 
@@ -73,24 +72,11 @@ void judge_at_any_look(const RegimeCell& arm, const RegimeCell& base,
 }
 
 void judge_directions(std::vector<ArmDirection*>& family, const PortabilityOptions& options) {
-  std::vector<std::optional<double>> p(family.size());
-  std::vector<std::optional<double>> tost_p(family.size());
-  for (size_t i = 0; i < family.size(); ++i) {
-    if (family[i]->test) p[i] = family[i]->test->p;
-    if (family[i]->tost) tost_p[i] = family[i]->tost->p;
-  }
-  p = holm_of(p);
-  tost_p = holm_of(tost_p);
-  for (size_t i = 0; i < family.size(); ++i) {
-    ArmDirection& of = *family[i];
-    of.p_holm = p[i];
-    of.tost_p_holm = tost_p[i];
-    if (of.tost_p_holm && *of.tost_p_holm < options.alpha) {
-      of.verdict = Verdict::kEquivalent;
-    } else if (of.p_holm && *of.p_holm < options.alpha) {
-      of.verdict = of.ratio->log_ratio < 0 ? Verdict::kFaster : Verdict::kSlower;
-    }
-    if (!of.ratio->bears_out(of.verdict, options.margin)) of.verdict = Verdict::kInconclusive;
+  adjust_by_holm(family, &ArmDirection::test, &ArmDirection::p_holm);
+  adjust_by_holm(family, &ArmDirection::tost, &ArmDirection::tost_p_holm);
+  for (ArmDirection* of : family) {
+    of->verdict = verdict_of(of->ratio->shown(options.confidence), {of->p_holm, of->tost_p_holm},
+                             options.alpha, options.margin);
   }
 }
 
@@ -111,20 +97,6 @@ std::string reason_against(const RegimeCell& cell, const PortabilityOptions& opt
 bool opposite(Verdict a, Verdict b) {
   return (a == Verdict::kFaster && b == Verdict::kSlower) ||
          (a == Verdict::kSlower && b == Verdict::kFaster);
-}
-
-std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values) {
-  std::vector<double> known;
-  for (const auto& p : p_values) {
-    if (p) known.push_back(*p);
-  }
-  const std::vector<double> adjusted = stats::holm(known);
-  std::vector<std::optional<double>> all(p_values.size());
-  size_t next = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (p_values[i]) all[i] = adjusted[next++];
-  }
-  return all;
 }
 
 std::vector<LogRatioEstimate> estimates_of(std::span<const PairedRatio> ratios, bool by_rounds) {

@@ -46,9 +46,6 @@ std::vector<std::vector<ArmDirection>> directions(std::span<const PortedConditio
                                                   const ArmConfig& baseline,
                                                   const PortabilityOptions& options);
 
-// Holm's adjustment of those values that are there, in their places.
-std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values);
-
 // The errors of ratios whose values are repetitions, which neighbours make less sure: widened as
 // series of one family. Those of rounds stay as they are.
 std::vector<LogRatioEstimate> estimates_of(std::span<const PairedRatio> ratios, bool by_rounds);

@@ -117,8 +117,8 @@ std::vector<double> log_ratios_of_rounds(const RegimeCell& arm, const RegimeCell
   return ratios;
 }
 
-bool LogRatioEstimate::bears_out(Verdict verdict, double margin) const {
-  return !range || assay::bears_out(range, verdict, margin);
+ShownRatio LogRatioEstimate::shown(double confidence) const {
+  return {std::exp(log_ratio), ratio_interval_of(*this, confidence), range.has_value(), range};
 }
 
 std::optional<stats::Interval> range_of_few(const RegimeCell& arm, const RegimeCell& base) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/compare/pairs.h"
+#include "analysis/contrast/verdict.h"
 #include "portability/regime.h"
 
 namespace assay {
@@ -35,8 +36,8 @@ struct LogRatioEstimate {
   // (kLeastProcessesOfInterval).
   std::optional<stats::Interval> range = {};
 
-  // True if the ratio's range, if there is one, agrees with a verdict of its tests.
-  bool bears_out(Verdict verdict, double margin) const;
+  // With its t interval, and the range as what has to bear a verdict out.
+  ShownRatio shown(double confidence) const;
 };
 
 // The range of arm / base where processes are the unit of their stratum and too few for an

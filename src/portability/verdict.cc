@@ -35,18 +35,23 @@ std::string direction_text(const ArmDirection& of) {
   return std::string(verdict_name(of.verdict));
 }
 
+// Verdict on the means' ratio alone.
+Verdict of_means(const ConditionVerdict& of, const PortabilityOptions& options) {
+  return verdict_of(of.ratio->shown(options.confidence), {of.p_holm, of.tost_p_holm}, options.alpha,
+                    options.margin);
+}
+
 bool means_differ(const ConditionVerdict& of, const PortabilityOptions& options) {
-  if (!of.p_holm || *of.p_holm >= options.alpha) return false;
-  const Verdict direction = of.ratio->log_ratio < 0 ? Verdict::kFaster : Verdict::kSlower;
-  return of.ratio->bears_out(direction, options.margin);
+  if (!of.ratio) return false;
+  const Verdict verdict = of_means(of, options);
+  return verdict == Verdict::kFaster || verdict == Verdict::kSlower;
 }
 
 // Neither lost rows, no flip: by the means.
 void judge_by_means(const RegimeCell& a, const RegimeCell& b, const ArmDirection& in_a,
                     const ArmDirection& in_b, bool is_baseline, const RegimeNames& names,
                     const PortabilityOptions& options, ConditionVerdict& out) {
-  if (out.tost_p_holm && *out.tost_p_holm < options.alpha &&
-      out.ratio->bears_out(Verdict::kEquivalent, options.margin)) {
+  if (of_means(out, options) == Verdict::kEquivalent) {
     out.verdict = PortabilityVerdict::kSimilar;
     return;
   }

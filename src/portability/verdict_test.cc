@@ -62,9 +62,12 @@ TEST(PortabilityVerdict, FewProcessesHaveARangeWhichAVerdictNeeds) {
   const CellMean a{10, 5, 15, SeriesError{1e-8, 2}, 3, {9.99, 10.01}};
   const CellMean b{10.4, 5, 15, SeriesError{1e-8, 2}, 3, {10.39, 10.41}};
   const LogRatioEstimate ratio = regimes_ratio(a, b);
-  EXPECT_FALSE(ratio.bears_out(Verdict::kSlower, 0.05));
-  EXPECT_TRUE(ratio.bears_out(Verdict::kSlower, 0.03));
-  EXPECT_TRUE(ratio.bears_out(Verdict::kEquivalent, 0.05));
+  const auto verdict = [&](const AdjustedTests& p, double margin) {
+    return verdict_of(ratio.shown(0.95), p, 0.05, margin);
+  };
+  EXPECT_EQ(verdict({0.001, {}}, 0.05), Verdict::kInconclusive);
+  EXPECT_EQ(verdict({0.001, {}}, 0.03), Verdict::kSlower);
+  EXPECT_EQ(verdict({0.001, 0.001}, 0.05), Verdict::kEquivalent);
 }
 
 TEST(PortabilityVerdict, ShiftIsAnotherMagnitudeInTheSameDirection) {

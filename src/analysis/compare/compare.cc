@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analysis/compare/crashes.h"
 #include "analysis/compare/judge.h"
 #include "analysis/compare/pairing.h"
 #include "analysis/compare/parts.h"
@@ -61,7 +62,7 @@ Comparison compare_samples(const Samples& base, const Samples& cand, const Compa
       alarm_tests(figure, out.strata, cells);
       return cells;
     }
-    const auto between = add_alarm_tests(cells.cells, cells.combined);
+    const auto between = add_alarm_errors(cells.cells, cells.combined);
     if (figure == ProcessFigure::kMean) out.between_cells = between;
     return cells;
   };

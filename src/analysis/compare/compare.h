@@ -16,13 +16,14 @@
 #include "analysis/contrast/serial.h"
 #include "analysis/findings/contrast.h"
 #include "analysis/findings/strata.h"
+#include "analysis/rows/losses.h"
 #include "analysis/rows/machine_load.h"
 #include "analysis/rows/processes.h"
 #include "analysis/rows/samples.h"
 
 namespace assay {
 
-inline constexpr int kComparisonSchemaVersion = 3;
+inline constexpr int kComparisonSchemaVersion = 4;
 
 struct CompareOptions {
   double margin = 0.02;  // a regression is slower by more than this; equivalent is within it
@@ -61,8 +62,8 @@ struct TypicalCall {
   std::optional<stats::Interval> ratio_range = {};  // as the cell's
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
-  std::optional<stats::TestResult> cautious_test;
-  std::optional<double> cautious_p_holm;
+  std::optional<stats::TestResult> regression_test;  // as the cell's
+  std::optional<double> regression_p_holm;
   bool regression = false;
 };
 
@@ -89,10 +90,16 @@ struct ComparedCell {
   std::optional<stats::Interval> ratio_range = {};
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
-  // The test that fails a build: with the spread between runs, as far as the other cells show it;
-  // by rows with the cautious error.
-  std::optional<stats::TestResult> cautious_test;
-  std::optional<double> cautious_p_holm;
+  // Factor on the ratio where the rows that the candidate lost beyond the base's share had been as
+  // fast and as slow as what it kept (crashes.h). Absent: it lost no larger share. The ratio times
+  // its high end is what the test that fails a build is about: losing rows never helps.
+  std::optional<stats::Interval> lost_factor = {};
+  // Error of ln(ratio) for the test that fails a build: with the spread between runs, as far as the
+  // other cells show it; by rows the cautious error.
+  std::optional<stats::StandardError> alarm_error;
+  // That test, one-sided: of a ratio (with what was lost) of 1 + margin at most.
+  std::optional<stats::TestResult> regression_test;
+  std::optional<double> regression_p_holm;
   std::optional<stats::TestResult> tost;
   std::optional<double> tost_p_holm;
   // Standard deviation of ln of the cell's time between runs of the history; absent: the history
@@ -100,8 +107,9 @@ struct ComparedCell {
   std::optional<double> between_runs;
   std::optional<double> minimum_detectable;  // as a share
   std::optional<Verdict> verdict;            // absent: not decided, kNotDecidedReason says why
-  // True if slower by more than the margin, also by the cautious test. Cells judged by processes
-  // have two alarms, of means and of typical calls, each at half of alpha.
+  // True if regression_test shows more than the margin of a cell that is slower, or may be by what
+  // it lost. Cells judged by processes have
+  // two alarms, of means and of typical calls, each at half of alpha.
   bool regression = false;
   std::optional<TypicalCall> typical;  // of cells judged by processes
 
@@ -113,14 +121,13 @@ struct ComparedCrashes {
   Phase phase = Phase::kPrefill;
   std::optional<size_t> stratum;
   std::string arm;
-  int64_t base_lost = 0;
-  int64_t base_attempted = 0;
-  int64_t cand_lost = 0;
-  int64_t cand_attempted = 0;
-  std::optional<stats::Interval> base_interval;  // Wilson
-  std::optional<stats::Interval> cand_interval;
-  std::optional<double> p;  // one-sided: the candidate loses more
-  std::optional<double> p_holm;
+  Losses base = {};
+  Losses cand = {};
+  std::optional<stats::Interval> base_interval = {};  // Losses::interval()
+  std::optional<stats::Interval> cand_interval = {};
+  bool by_processes = false;     // some died, and p is of their number; else of rows
+  std::optional<double> p = {};  // one-sided: the candidate loses more
+  std::optional<double> p_holm = {};
   bool rise = false;
 };
 
@@ -142,6 +149,7 @@ struct Comparison {
   std::vector<ComparedCell> cells;
   std::vector<CellReason> not_comparable;
   std::vector<CellReason> missing;  // in the candidate
+  std::vector<CellReason> lost;     // by the candidate: it kept too few rows to be compared
   std::vector<CellReason> added;    // by the candidate
   std::vector<CellReason> broken;   // parity held in the base, and fails in the candidate
   std::vector<CellReason> notes;    // an arm that ran compiled and no longer does, ...

@@ -237,20 +237,102 @@ TEST(Compare, ASharedGpuLeavesItsCellsUncompared) {
   }
 }
 
-TEST(Compare, ARiseInTheCrashRateFailsAndNoLatencyIsReadOffTheSurvivors) {
+// Ten processes of three rows a cell.
+TEST(Compare, ARiseInTheShareOfProcessesThatDieFails) {
+  TwoArms base(19);
+  TwoArms cand(20);
+  for (int process = 0; process < 6; ++process) {
+    cand.bundle.lose(cand.cells[1], 3 * process, RowStatus::kCrash, "SIGSEGV");
+  }
+  const Comparison comparison = compared(base, cand);
+  EXPECT_THAT(comparison.failures(true),
+              testing::Contains(HasSubstr("crash rate: static on prefill, gpt2-25m, single_micro: "
+                                          "6 of 10 processes died, 0 of 10 in the base")));
+  EXPECT_EQ(comparison.cells.size(), 6u) << "speed is judged by what is left";
+  EXPECT_THAT(compared(cand, base).failures(true), IsEmpty()) << "fewer crashes are no rise";
+  EXPECT_THAT(compared(cand, cand).failures(true), IsEmpty());
+}
+
+TEST(Compare, RowsThatGoWithTheirProcessAreOneObservation) {
   TwoArms base(19);
   TwoArms cand(20);
   for (int i = 24; i < 30; ++i) {
     cand.bundle.lose(cand.cells[1], i, RowStatus::kCrash, "SIGSEGV");
   }
   const Comparison comparison = compared(base, cand);
-  EXPECT_THAT(comparison.failures(true),
-              testing::Contains(HasSubstr("crash rate: static on prefill, gpt2-25m, single_micro: "
-                                          "6 of 30 rows lost, 0 of 30 in the base")));
-  EXPECT_EQ(comparison.cells.size(), 5u);
-  EXPECT_THAT(comparison.not_comparable.at(0).reason, HasSubstr("candidate: lost 6 of 30 rows"));
-  EXPECT_THAT(compared(cand, base).failures(true), IsEmpty()) << "fewer crashes are no rise";
-  EXPECT_THAT(compared(cand, cand).failures(true), IsEmpty());
+  EXPECT_EQ(comparison.crashes.at(1).cand.died, 2);
+  EXPECT_THAT(comparison.failures(true), IsEmpty()) << "two of ten processes are within chance";
+}
+
+TEST(Compare, RowsWithoutAnAnswerFromLivingProcessesAreCountedAsRows) {
+  TwoArms base(19);
+  TwoArms cand(20);
+  for (int i = 0; i < 30; i += 3) {
+    cand.bundle.lose(cand.cells[1], i, RowStatus::kFalseSuccess, "too_few_tokens");
+  }
+  EXPECT_THAT(compared(base, cand).failures(true),
+              testing::Contains(HasSubstr("10 of 30 rows lost, 0 of 30 in the base")));
+}
+
+TEST(Compare, ALostRowHidesNoSlowdown) {
+  TwoArms base(21);
+  TwoArms cand(22, 2);
+  cand.bundle.lose(cand.cells[5], 4, RowStatus::kCrash, "SIGSEGV");
+  EXPECT_THAT(compared(base, cand).failures(true),
+              testing::Contains(HasSubstr("slower: static on prefill, gpt2-25m, single_long")));
+}
+
+// The rows that are left are as fast as the base's; had the others been as slow as the slowest of
+// them, the candidate would be slower by a quarter.
+TEST(Compare, ManyLostRowsAreNotTakenForFastOnes) {
+  const auto run = [](uint64_t seed, bool loses) {
+    SyntheticBundle bundle(seed);
+    const std::string cell =
+        bundle.add({.arm = "eager", .noise = 0.15, .repetitions = 200, .processes = 10});
+    for (int i = 0; loses && i < 200; i += 2) {
+      bundle.lose(cell, i, RowStatus::kFalseSuccess, "too_few_tokens");
+    }
+    return bundle.build();
+  };
+  const auto comparison = compare(run(31, false), run(32, true), {}, {});
+  ASSERT_TRUE(comparison);
+  const ComparedCell& cell = comparison->cells.at(0);
+  EXPECT_NE(cell.verdict, Verdict::kSlower);
+  ASSERT_TRUE(cell.lost_factor);
+  EXPECT_LT(cell.lost_factor->low, 1);
+  EXPECT_GT(cell.lost_factor->high, 1.1);
+  EXPECT_THAT(comparison->failures(true),
+              testing::Contains(HasSubstr("if those that it lost beyond the base's share")));
+  EXPECT_FALSE(compare(run(31, true), run(32, false), {}, {})->cells.at(0).lost_factor)
+      << "the base's losses don't count against the candidate";
+}
+
+TEST(Compare, ACandidateThatKeepsTooFewRowsFails) {
+  TwoArms base(23);
+  TwoArms cand(24);
+  for (int i = 0; i < 28; ++i) {
+    cand.bundle.lose(cand.cells[1], i, RowStatus::kFalseSuccess, "too_few_tokens");
+  }
+  EXPECT_THAT(
+      compared(base, cand).failures(true),
+      testing::Contains("lost: static on prefill, gpt2-25m, single_micro: candidate: 2 warm "
+                        "ok rows, needs 5"));
+}
+
+TEST(Compare, ASlowdownWithinTheMarginIsNoAlarm) {
+  const auto run = [](uint64_t seed, double ms) {
+    SyntheticBundle bundle(seed);
+    bundle.add({.arm = "eager", .mean_ms = ms, .noise = 0.002, .processes = 10});
+    return bundle.build();
+  };
+  const auto beside = [&](double factor) {
+    return *compare(run(1, 10), run(2, 10 * factor), {}, {});
+  };
+  const Comparison within = beside(1.0205);
+  EXPECT_EQ(within.cells.at(0).verdict, Verdict::kSlower);
+  EXPECT_GT(within.cells.at(0).ratio, 1.0195);
+  EXPECT_THAT(within.failures(true), IsEmpty()) << "it isn't shown to be beyond the margin";
+  EXPECT_THAT(beside(1.03).failures(true), testing::Not(IsEmpty()));
 }
 
 TEST(Compare, OneLostRowIsWithinChance) {

@@ -38,7 +38,7 @@ Json typical_json(const std::optional<TypicalCall>& typical) {
           {"ratio_interval", interval_json(typical->ratio_interval)},
           {"ratio_range", interval_json(typical->ratio_range)},
           {"test", test_json(typical->test, typical->p_holm)},
-          {"regression_test", test_json(typical->cautious_test, typical->cautious_p_holm)},
+          {"regression_test", test_json(typical->regression_test, typical->regression_p_holm)},
           {"regression", typical->regression}};
 }
 
@@ -63,8 +63,9 @@ Json cell_json(const Comparison& c, const ComparedCell& cell) {
                {"machine", machine_json(cell.machine)},
                {"ratio_interval", interval_json(cell.ratio_interval)},
                {"ratio_range", interval_json(cell.ratio_range)},
+               {"lost_factor", interval_json(cell.lost_factor)},
                {"test", test_json(cell.test, cell.p_holm)},
-               {"regression_test", test_json(cell.cautious_test, cell.cautious_p_holm)},
+               {"regression_test", test_json(cell.regression_test, cell.regression_p_holm)},
                {"equivalence", test_json(cell.tost, cell.tost_p_holm)},
                {"between_runs", optional_json(cell.between_runs)},
                {"minimum_detectable_share", optional_json(cell.minimum_detectable)},
@@ -76,12 +77,18 @@ Json cell_json(const Comparison& c, const ComparedCell& cell) {
 
 Json crashes_json(const Comparison& c, const ComparedCrashes& x) {
   Json json = place_json(c, x.phase, x.stratum, x.arm);
-  json.update({{"ref_lost", x.base_lost},
-               {"ref_attempted", x.base_attempted},
+  const auto died = [](const Losses& of) {
+    return Json{{"processes", of.processes.size()}, {"died", of.died}};
+  };
+  json.update({{"ref_lost", x.base.lost},
+               {"ref_attempted", x.base.attempted},
                {"ref_rate_interval", interval_json(x.base_interval)},
-               {"cmp_lost", x.cand_lost},
-               {"cmp_attempted", x.cand_attempted},
+               {"ref_processes", died(x.base)},
+               {"cmp_lost", x.cand.lost},
+               {"cmp_attempted", x.cand.attempted},
                {"cmp_rate_interval", interval_json(x.cand_interval)},
+               {"cmp_processes", died(x.cand)},
+               {"judged_by", x.by_processes ? "processes" : "rows"},
                {"p", optional_json(x.p)},
                {"p_holm", optional_json(x.p_holm)},
                {"rise", x.rise}});
@@ -139,6 +146,7 @@ Json comparison_to_json(const Comparison& c) {
           {"cells", list(c, c.cells, cell_json)},
           {"not_comparable", list(c, c.not_comparable, reason_json)},
           {"missing", list(c, c.missing, reason_json)},
+          {"lost", list(c, c.lost, reason_json)},
           {"added", list(c, c.added, reason_json)},
           {"output_broken", list(c, c.broken, reason_json)},
           {"notes", list(c, c.notes, reason_json)},

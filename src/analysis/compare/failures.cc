@@ -35,9 +35,18 @@ std::vector<std::string> Comparison::failures(bool on_regression) const {
   if (!on_regression) return all;
   for (const ComparedCrashes& c : crashes) {
     if (!c.rise) continue;
-    all.push_back(fmt::format("crash rate: {}: {} of {} lost, {} of {} in the base",
-                              cell_name(*this, c.stratum, c.phase, c.arm), c.cand_lost,
-                              counted(c.cand_attempted, "row"), c.base_lost, c.base_attempted));
+    const std::string name = cell_name(*this, c.stratum, c.phase, c.arm);
+    all.push_back(
+        c.by_processes
+            ? fmt::format("crash rate: {}: {} of {} died, {} of {} in the base", name, c.cand.died,
+                          counted(std::ssize(c.cand.processes), "process", "processes"),
+                          c.base.died, c.base.processes.size())
+            : fmt::format("crash rate: {}: {} of {} lost, {} of {} in the base", name, c.cand.lost,
+                          counted(c.cand.attempted, "row"), c.base.lost, c.base.attempted));
+  }
+  for (const CellReason& cell : lost) {
+    all.push_back(
+        fmt::format("lost: {}: {}", cell_name(*this, cell.stratum, {}, cell.arm), cell.reason));
   }
   for (const CellReason& cell : broken) {
     all.push_back(
@@ -50,7 +59,12 @@ std::vector<std::string> Comparison::failures(bool on_regression) const {
       const std::string by_mean =
           fmt::format("{}{}", format_significant(cell.ratio),
                       spread_text(cell.ratio_interval, cell.ratio_range, kDigits));
-      if (cell.regression) {
+      if (cell.regression && cell.verdict != Verdict::kSlower) {
+        all.push_back(fmt::format(
+            "lost: {}: {} of the base's time by the rows that it kept, {} if those that it lost "
+            "beyond the base's share had been as slow as its slowest",
+            name, by_mean, format_significant(cell.ratio * cell.lost_factor->high)));
+      } else if (cell.regression) {
         all.push_back(fmt::format("slower: {}: {} of the base's time", name, by_mean));
       } else {
         all.push_back(fmt::format(

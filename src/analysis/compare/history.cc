@@ -18,8 +18,7 @@ void hold_against(const History& history, const CellPlaces& cells, ProcessFigure
   const auto between = history.between(cells, figure);
   if (!between) return;
   cell.between_runs = std::sqrt(between->square / 2);
-  if (!cell.error) return;
-  cell.cautious_test = stats::t_test(std::log(cell.ratio), with_spread(*cell.error, between, 1));
+  if (cell.error) cell.alarm_error = with_spread(*cell.error, between, 1);
 }
 
 }  // namespace
@@ -53,7 +52,7 @@ std::optional<Spread> History::between(const CellPlaces& cells, ProcessFigure fi
 AlarmTests alarm_tests_of(const History& history) {
   return
       [&history](ProcessFigure figure, const std::vector<Stratum>& strata, ComparedCells& cells) {
-        add_alarm_tests(cells.cells, cells.combined);
+        add_alarm_errors(cells.cells, cells.combined);
         for (ComparedCell& cell : cells.cells) {
           hold_against(history, {{strata[*cell.stratum], cell.arm}}, figure, cell);
         }

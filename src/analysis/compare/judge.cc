@@ -2,27 +2,14 @@
 #include "analysis/compare/judge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "analysis/contrast/process_range.h"
-#include "stats/hypotheses/multiple.h"
+#include "analysis/contrast/verdict.h"
 
 namespace assay {
 namespace {
-
-template <typename Raw, typename Adjusted>
-int64_t adjust(const std::vector<ComparedCell*>& family, const Raw& raw, const Adjusted& adjusted) {
-  std::vector<double> p_values;
-  for (const ComparedCell* cell : family) {
-    if (cell->*raw) p_values.push_back((cell->*raw)->p);
-  }
-  const std::vector<double> holm = stats::holm(p_values);
-  size_t next = 0;
-  for (ComparedCell* cell : family) {
-    if (cell->*raw) cell->*adjusted = holm[next++];
-  }
-  return static_cast<int64_t>(p_values.size());
-}
 
 std::vector<ComparedCell*> family_of(std::vector<ComparedCell>& combined,
                                      std::vector<ComparedCell>& cells) {
@@ -32,14 +19,25 @@ std::vector<ComparedCell*> family_of(std::vector<ComparedCell>& combined,
   return family;
 }
 
-// Surely slower by more than the margin, and by more than lies between two runs.
-bool is_regression(const ComparedCell& cell, const CompareOptions& options, double alpha) {
-  return cell.ratio > 1 + options.margin && cell.p_holm && *cell.p_holm < options.alpha &&
-         cell.cautious_p_holm && *cell.cautious_p_holm < alpha;
+// Tests of a ratio beyond the margin, which alarms rest on. `with_lost`: of the ratio with what the
+// candidate lost as slow as what it kept. Returns their number.
+int64_t test_regressions(const std::vector<ComparedCell*>& family, const CompareOptions& options,
+                         bool with_lost) {
+  const double margin = std::log1p(options.margin);
+  for (ComparedCell* cell : family) {
+    if (!cell->alarm_error) continue;
+    const double lost = with_lost && cell->lost_factor ? std::log(cell->lost_factor->high) : 0;
+    cell->regression_test =
+        stats::t_test_above(std::log(cell->ratio) + lost - margin, *cell->alarm_error);
+  }
+  return adjust_by_holm(family, &ComparedCell::regression_test, &ComparedCell::regression_p_holm);
 }
 
-bool is_borne_out(const ComparedCell& cell, Verdict verdict, const CompareOptions& options) {
-  return !cell.too_few || bears_out(cell.ratio_range, verdict, options.margin);
+// Surely slower by more than the margin, and by more than lies between two runs.
+bool is_regression(const ComparedCell& cell, const CompareOptions& options, double alpha) {
+  const bool borne_out =
+      !cell.too_few || bears_out(cell.ratio_range, Verdict::kSlower, options.margin);
+  return borne_out && cell.regression_p_holm && *cell.regression_p_holm < alpha;
 }
 
 // The second alarm: judges the cells by typical calls, and leaves the result with each cell of
@@ -51,10 +49,9 @@ void judge_typical_calls(ComparedCells typical, Comparison& out) {
   std::ranges::copy_if(family, std::back_inserter(judged),
                        [](const ComparedCell* cell) { return cell->by_processes; });
   if (judged.empty()) return;
-  adjust(judged, &ComparedCell::test, &ComparedCell::p_holm);
+  adjust_by_holm(judged, &ComparedCell::test, &ComparedCell::p_holm);
   out.families.push_back(
-      {"typical_regression", out.options.alpha / 2,
-       adjust(judged, &ComparedCell::cautious_test, &ComparedCell::cautious_p_holm)});
+      {"typical_regression", out.options.alpha / 2, test_regressions(judged, out.options, false)});
   for (size_t i = 0; i < family.size(); ++i) {
     const ComparedCell& cell = *family[i];
     if (!cell.by_processes) continue;
@@ -65,35 +62,28 @@ void judge_typical_calls(ComparedCells typical, Comparison& out) {
                     .ratio_range = cell.ratio_range,
                     .test = cell.test,
                     .p_holm = cell.p_holm,
-                    .cautious_test = cell.cautious_test,
-                    .cautious_p_holm = cell.cautious_p_holm,
-                    .regression = is_regression(cell, out.options, out.options.alpha / 2) &&
-                                  is_borne_out(cell, Verdict::kSlower, out.options)};
+                    .regression_test = cell.regression_test,
+                    .regression_p_holm = cell.regression_p_holm,
+                    .regression = is_regression(cell, out.options, out.options.alpha / 2)};
   }
 }
 
 void judge_means(Comparison& out) {
   const std::vector<ComparedCell*> family = family_of(out.combined, out.cells);
-  out.families.push_back({"difference", out.options.alpha,
-                          adjust(family, &ComparedCell::test, &ComparedCell::p_holm)});
-  out.families.push_back({"equivalence", out.options.alpha,
-                          adjust(family, &ComparedCell::tost, &ComparedCell::tost_p_holm)});
+  const double alpha = out.options.alpha;
   out.families.push_back(
-      {"regression", out.options.alpha,
-       adjust(family, &ComparedCell::cautious_test, &ComparedCell::cautious_p_holm)});
+      {"difference", alpha, adjust_by_holm(family, &ComparedCell::test, &ComparedCell::p_holm)});
+  out.families.push_back({"equivalence", alpha,
+                          adjust_by_holm(family, &ComparedCell::tost, &ComparedCell::tost_p_holm)});
+  out.families.push_back({"regression", alpha, test_regressions(family, out.options, true)});
   for (ComparedCell* cell : family) {
     if (!cell->verdict) continue;
-    if (cell->tost_p_holm && *cell->tost_p_holm < out.options.alpha) {
-      cell->verdict = Verdict::kEquivalent;
-    } else if (cell->p_holm && *cell->p_holm < out.options.alpha) {
-      cell->verdict = cell->ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
-    }
-    if (!is_borne_out(*cell, *cell->verdict, out.options)) cell->verdict = Verdict::kInconclusive;
+    cell->verdict =
+        verdict_of({cell->ratio, cell->ratio_interval, cell->too_few, cell->ratio_range},
+                   {cell->p_holm, cell->tost_p_holm}, alpha, out.options.margin);
     if (cell->too_few) cell->ratio_interval.reset();
-    cell->regression =
-        cell->verdict == Verdict::kSlower &&
-        is_regression(*cell, out.options,
-                      cell->by_processes ? out.options.alpha / 2 : out.options.alpha);
+    cell->regression = (cell->verdict == Verdict::kSlower || cell->lost_factor) &&
+                       is_regression(*cell, out.options, cell->by_processes ? alpha / 2 : alpha);
   }
 }
 

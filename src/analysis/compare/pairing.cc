@@ -41,7 +41,7 @@ std::string why_not(const CellPair& pair, const Comparison& of, bool prompts_mat
   needs.minimum_rows = of.options.minimum_rows;
   std::vector<std::string> reasons;
   for (const auto& [name, group] : {std::pair{"base", pair.base}, {"candidate", pair.cand}}) {
-    for (const std::string& reason : reasons_against(*group, needs)) {
+    for (const std::string& reason : reasons_against_survivors(*group, needs)) {
       reasons.push_back(fmt::format("{}: {}", name, reason));
     }
   }
@@ -61,6 +61,11 @@ std::string why_not(const CellPair& pair, const Comparison& of, bool prompts_mat
     reasons.emplace_back("the bundles answered different prompts");
   }
   return join(reasons, "; ");
+}
+
+// True if what it lost is why it can't be compared.
+bool kept_too_few(const Group& group, const CompareOptions& options) {
+  return group.failed() > 0 && std::ssize(group.warm) < options.minimum_rows;
 }
 
 // Notes changes of a cell besides its speed.
@@ -106,6 +111,9 @@ std::vector<CellPair> sort_out(const std::vector<CellPair>& pairs, bool prompts_
     } else {
       note_changes(pair, out);
       std::string reason = why_not(pair, out, prompts_matter);
+      if (kept_too_few(*pair.cand, out.options) && !kept_too_few(*pair.base, out.options)) {
+        out.lost.push_back({pair.stratum, pair.arm, reason});
+      }
       if (!reason.empty()) {
         out.not_comparable.push_back({pair.stratum, pair.arm, std::move(reason)});
         continue;

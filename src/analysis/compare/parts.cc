@@ -1,4 +1,4 @@
-// One cell of two bundles, cells combined, crash rates.
+// One cell of two bundles, and cells combined.
 #include "analysis/compare/parts.h"
 
 #include <algorithm>
@@ -6,12 +6,11 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/compare/crashes.h"
 #include "analysis/compare/spread.h"
 #include "analysis/contrast/process_range.h"
 #include "analysis/rows/processes.h"
 #include "stats/estimates/ratio.h"
-#include "stats/hypotheses/multiple.h"
-#include "stats/hypotheses/proportions.h"
 #include "stats/hypotheses/tests.h"
 #include "stats/power/power.h"
 #include "stats/samples/summary.h"
@@ -68,10 +67,7 @@ void add_tests(double log_ratio, const std::optional<LogErrors>& base,
     return error_of(std::array{*base.*which, *cand.*which, slopes});
   };
   fill_tests(log_ratio, known ? both(&LogErrors::error) : std::nullopt, options, cell);
-  if (!cell.error) return;
-  if (const auto cautious = both(&LogErrors::cautious)) {
-    cell.cautious_test = stats::t_test(log_ratio, *cautious);
-  }
+  if (cell.error) cell.alarm_error = both(&LogErrors::cautious);
 }
 
 std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series, double scale) {
@@ -136,33 +132,6 @@ double least_freedom(const std::vector<Side>& sides) {
   double least = 1;
   for (const Side& side : sides) least = std::min(least, side.compared->freedom);
   return least;
-}
-
-// One-sided: small where the candidate loses a larger share than the base. Boschloo's exact test;
-// for so many rows that it is absent, Fisher's.
-double rise_p(const ComparedCrashes& c) {
-  const stats::Proportion base{c.base_lost, c.base_attempted};
-  const stats::Proportion cand{c.cand_lost, c.cand_attempted};
-  if (const auto test = stats::boschloo_exact(cand, base, stats::Side::kGreater)) return test->p;
-  const auto fisher = stats::fisher_exact(cand, base, stats::Side::kGreater);
-  return fisher ? fisher->p : 1;
-}
-
-// Half of alpha for the family of phases, half for that of cells: they count the same rows.
-void judge_rises(std::span<ComparedCrashes> all, bool of_phases, double alpha) {
-  std::vector<ComparedCrashes*> family;
-  std::vector<double> p_values;
-  for (ComparedCrashes& c : all) {
-    if (c.stratum.has_value() == of_phases || c.base_lost + c.cand_lost == 0) continue;
-    c.p = rise_p(c);
-    family.push_back(&c);
-    p_values.push_back(*c.p);
-  }
-  const std::vector<double> holm = stats::holm(p_values);
-  for (size_t i = 0; i < family.size(); ++i) {
-    family[i]->p_holm = holm[i];
-    family[i]->rise = holm[i] < alpha / 2;
-  }
 }
 
 // The mean's error of independent groups.
@@ -238,11 +207,6 @@ void cut_slowest_and_fastest(ComparedSide& side) {
   auto [values, freedom] = stats::trimmed_series(side.figures.values_ms, kCutProcesses);
   side.figures.values_ms = std::move(values);
   side.freedom = freedom;
-}
-
-void count(const Group& group, int64_t& lost, int64_t& attempted) {
-  lost += group.failed();
-  attempted += static_cast<int64_t>(group.rows.size());
 }
 
 }  // namespace
@@ -341,6 +305,7 @@ ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup&
   cell.n_cand = static_cast<int64_t>(pair.cand->warm.size());
   add_tests(std::log(cand.mean() / base.mean()), log_errors(cell.base->series, base.scale),
             log_errors(cell.cand->series, cand.scale), options, cell);
+  cell.lost_factor = bounds_of_lost(pair);
   if (judged_by(pair, options) != JudgedBy::kNothing) cell.verdict = Verdict::kInconclusive;
   if (cell.by_processes) {
     note_if_few(cell.base->figures.values_ms, cell.cand->figures.values_ms, cell);
@@ -363,7 +328,9 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
   std::vector<Side> base;
   std::vector<Side> cand;
   std::vector<MachineShare> machine;
+  std::vector<std::optional<stats::Interval>> lost;
   for (const CellPair& part : parts) {
+    lost.push_back(bounds_of_lost(part));
     if (const auto share = sides.machine_of(part)) machine.push_back(*share);
     base.emplace_back(*part.base, *part.cand, sides);
     cand.emplace_back(*part.cand, *part.base, sides);
@@ -383,6 +350,7 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
   }
   add_tests(log_ratio, combined_errors(base, whole[0]), combined_errors(cand, whole[1]), options,
             cell);
+  cell.lost_factor = combined_bounds(lost);
   const bool judged = std::ranges::none_of(
       parts, [&](const CellPair& p) { return judged_by(p, options) == JudgedBy::kNothing; });
   if (judged) cell.verdict = Verdict::kInconclusive;
@@ -395,8 +363,8 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
   return cell;
 }
 
-std::optional<double> add_alarm_tests(std::vector<ComparedCell>& cells,
-                                      std::vector<ComparedCell>& combined) {
+std::optional<double> add_alarm_errors(std::vector<ComparedCell>& cells,
+                                       std::vector<ComparedCell>& combined) {
   std::vector<CellRatio> ratios;
   std::vector<ComparedCell*> judged;
   std::map<std::pair<Phase, std::string>, size_t> groups;
@@ -407,49 +375,14 @@ std::optional<double> add_alarm_tests(std::vector<ComparedCell>& cells,
     judged.push_back(&cell);
   }
   for (size_t i = 0; i < judged.size(); ++i) {
-    judged[i]->cautious_test =
-        stats::t_test(ratios[i].log_ratio, with_spread(ratios[i].error, spread_of(ratios, i), 1));
+    judged[i]->alarm_error = with_spread(ratios[i].error, spread_of(ratios, i), 1);
   }
   const std::optional<Spread> whole = spread_of(ratios);
   for (ComparedCell& cell : combined) {
     if (!cell.by_processes || !cell.error) continue;
-    cell.cautious_test = stats::t_test(
-        std::log(cell.ratio), with_spread(*cell.error, whole, static_cast<size_t>(cell.strata)));
+    cell.alarm_error = with_spread(*cell.error, whole, static_cast<size_t>(cell.strata));
   }
   return whole ? std::optional(std::sqrt(whole->square)) : std::nullopt;
-}
-
-std::vector<ComparedCrashes> compare_crashes(const std::vector<Stratum>& strata,
-                                             const std::vector<CellPair>& pairs,
-                                             const CompareOptions& options) {
-  std::vector<ComparedCrashes> phases;
-  std::vector<ComparedCrashes> cells;
-  for (const CellPair& pair : pairs) {
-    if (pair.base == nullptr || pair.cand == nullptr) continue;
-    const Phase phase = strata[pair.stratum].phase;
-    auto whole = std::ranges::find_if(
-        phases, [&](const auto& c) { return c.phase == phase && c.arm == pair.arm; });
-    if (whole == phases.end()) {
-      whole = phases.insert(phases.end(), ComparedCrashes{});
-      whole->phase = phase;
-      whole->arm = pair.arm;
-    }
-    ComparedCrashes& cell = cells.emplace_back();
-    cell.phase = phase;
-    cell.stratum = pair.stratum;
-    cell.arm = pair.arm;
-    for (ComparedCrashes* crashes : {&*whole, &cell}) {
-      count(*pair.base, crashes->base_lost, crashes->base_attempted);
-      count(*pair.cand, crashes->cand_lost, crashes->cand_attempted);
-    }
-  }
-  std::ranges::move(cells, std::back_inserter(phases));
-  for (ComparedCrashes& c : phases) {
-    c.base_interval = stats::wilson_interval(c.base_lost, c.base_attempted, options.confidence);
-    c.cand_interval = stats::wilson_interval(c.cand_lost, c.cand_attempted, options.confidence);
-  }
-  for (const bool of_phases : {true, false}) judge_rises(phases, of_phases, options.alpha);
-  return phases;
 }
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// The parts of a comparison of two bundles: one cell, cells combined, crash rates. Not yet adjusted
-// or judged.
+// The parts of a comparison of two bundles: one cell, and cells combined. Not yet adjusted or
+// judged.
 #pragma once
 
 #include <map>
@@ -59,15 +59,9 @@ void note_if_few(std::span<const double> base, std::span<const double> cand, Com
 ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
                            const SidesByGroup& sides, const CompareOptions& options);
 
-// Adds the alarm tests of cells judged by processes: an alarm has to beat the spread of the other
+// Fills alarm_error of cells judged by processes: an alarm has to beat the spread of the other
 // cells too. Returns the spread of them all, as Comparison::between_cells.
-std::optional<double> add_alarm_tests(std::vector<ComparedCell>& cells,
-                                      std::vector<ComparedCell>& combined);
-
-// Crash rates by phase and arm, then by stratum and arm, each a family of those where any row was
-// lost, Holm-adjusted and judged at half of alpha. A cell that one bundle lacks is left out.
-std::vector<ComparedCrashes> compare_crashes(const std::vector<Stratum>& strata,
-                                             const std::vector<CellPair>& pairs,
-                                             const CompareOptions& options);
+std::optional<double> add_alarm_errors(std::vector<ComparedCell>& cells,
+                                       std::vector<ComparedCell>& combined);
 
 }  // namespace assay

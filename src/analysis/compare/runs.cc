@@ -91,7 +91,7 @@ void judge_by_runs(const SideOfRuns& base, const SideOfRuns& cand, ProcessFigure
   if (before.empty() || after.empty()) return;  // of several strata, in no run all
   const auto error = error_between(before, after);
   fill_tests(*stats::mean(after) - *stats::mean(before), error, options, cell);
-  cell.cautious_test = cell.test;
+  cell.alarm_error = cell.error;
   cell.by_processes = error.has_value();
   cell.verdict = error ? std::optional(Verdict::kInconclusive) : std::nullopt;
   const auto times = [](std::vector<double> logs) {

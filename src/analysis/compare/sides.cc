@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "analysis/compare/crashes.h"
 #include "analysis/compare/judge.h"
 #include "analysis/compare/pairing.h"
 #include "analysis/compare/pairs.h"
@@ -77,8 +78,7 @@ ComparedSide describe_side(const PairedCell& cell, bool base) {
 void fill(const PairedRatio& ratio, bool judged, const CompareOptions& options,
           ComparedCell& cell) {
   fill_tests(ratio.log_ratio(), judged ? ratio.error() : std::nullopt, options, cell);
-  // Nothing lies between two runs here.
-  cell.cautious_test = cell.test;
+  cell.alarm_error = cell.error;  // nothing lies between two runs here
   if (judged) cell.verdict = Verdict::kInconclusive;
   cell.too_few = cell.by_processes && std::ssize(ratio.values) < kLeastProcessesOfInterval;
   const auto logs = range_of(ratio.values);
@@ -97,6 +97,7 @@ ComparedCell cell_of(const Comparison& of, const PairedCell& paired, const Paire
   cell.n_cand = static_cast<int64_t>(paired.pair.cand->warm.size());
   cell.difference_ms = cell.cand->mean_ms - cell.base->mean_ms;
   cell.by_processes = paired.processes > 1;
+  cell.lost_factor = bounds_of_lost(paired.pair);
   fill(ratio, paired.judged, of.options, cell);
   return cell;
 }
@@ -112,14 +113,17 @@ void combine(const Comparison& of, const std::vector<PairedRatio>& ratios,
   cell.by_processes = true;
   bool judged = true;
   std::vector<PairedRatio> parts;
+  std::vector<std::optional<stats::Interval>> lost;
   for (const size_t member : members) {
     const ComparedCell& part = out.cells[member];
     parts.push_back(ratios[member]);
+    lost.push_back(part.lost_factor);
     cell.n_base += part.n_base;
     cell.n_cand += part.n_cand;
     cell.by_processes = cell.by_processes && part.by_processes;
     judged = judged && part.verdict.has_value();
   }
+  cell.lost_factor = combined_bounds(lost);
   fill(combine_ratios(parts), judged, of.options, cell);
   out.combined.push_back(std::move(cell));
 }

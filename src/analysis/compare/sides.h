@@ -9,7 +9,7 @@ namespace assay {
 
 // A regression is slower by more than this share: pairs of repetitions show smaller differences
 // than two bundles can.
-inline constexpr double kSidesMargin = 0.005;
+inline constexpr double kSidesMargin = 0.002;
 
 // True if the bundle is of a study of two sides.
 bool has_sides(const Bundle& bundle);

@@ -8,10 +8,10 @@
 #include "analysis/contrast/resampling.h"
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/typical.h"
+#include "analysis/contrast/verdict.h"
 #include "base/text/counts.h"
 #include "stats/estimates/few_values.h"
 #include "stats/estimates/ratio.h"
-#include "stats/hypotheses/multiple.h"
 #include "stats/power/power.h"
 
 namespace assay {
@@ -66,29 +66,6 @@ std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
   return all;
 }
 
-// Adjusts the values of the family that have one.
-template <typename Raw, typename Adjusted>
-void adjust(const std::vector<Contrast*>& family, const Raw& raw, const Adjusted& adjusted) {
-  std::vector<double> p_values;
-  for (const Contrast* contrast : family) {
-    if (raw(*contrast)) p_values.push_back(raw(*contrast)->p);
-  }
-  const std::vector<double> holm = stats::holm(p_values);
-  size_t next = 0;
-  for (Contrast* contrast : family) {
-    if (raw(*contrast)) adjusted(*contrast) = holm[next++];
-  }
-}
-
-Verdict verdict_of_tests(const Contrast& contrast, const AnalysisOptions& options) {
-  if (contrast.tost_p_holm && *contrast.tost_p_holm < options.alpha) return Verdict::kEquivalent;
-  if (!contrast.p_holm || *contrast.p_holm >= options.alpha) return Verdict::kInconclusive;
-  if (!contrast.ratio_interval || contrast.ratio_interval->contains(1)) {
-    return Verdict::kInconclusive;
-  }
-  return contrast.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
-}
-
 // Takes away t intervals of one or two degrees of freedom, and the figures made of them.
 void leave_without_intervals(Contrast& contrast) {
   contrast.ratio_interval.reset();
@@ -125,11 +102,18 @@ std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval
 }
 
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options) {
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons = reasons_against_survivors(group, options);
   const int64_t failed = group.failed();
   if (failed > 0) {
-    reasons.push_back(fmt::format("lost {} of {}", failed, counted(group.rows.size(), "row")));
+    reasons.insert(reasons.begin(),
+                   fmt::format("lost {} of {}", failed, counted(group.rows.size(), "row")));
   }
+  return reasons;
+}
+
+std::vector<std::string> reasons_against_survivors(const Group& group,
+                                                   const AnalysisOptions& options) {
+  std::vector<std::string> reasons;
   if (group.parity_failed) reasons.emplace_back("parity failed");
   if (static_cast<int64_t>(group.warm.size()) < options.minimum_rows) {
     reasons.push_back(fmt::format("{}, needs {}", counted(std::ssize(group.warm), "warm ok row"),
@@ -144,11 +128,13 @@ bool same_prompts(const Group& a, const Group& b) {
 
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
   if (contrast.any_look) return contrast.verdict;
-  const Verdict tested = verdict_of_tests(contrast, options);
-  const bool few = has_few_processes(contrast);
-  return !few || bears_out(contrast.ratio_process_range, tested, options.margin)
-             ? tested
-             : Verdict::kInconclusive;
+  const ShownRatio shown{contrast.ratio, contrast.ratio_interval, has_few_processes(contrast),
+                         contrast.ratio_process_range};
+  const Verdict tested =
+      verdict_of(shown, {contrast.p_holm, contrast.tost_p_holm}, options.alpha, options.margin);
+  // The tests' normal distribution is the bootstrap's to confirm.
+  const bool unconfirmed = tested != Verdict::kEquivalent && !contrast.ratio_interval;
+  return unconfirmed ? Verdict::kInconclusive : tested;
 }
 
 Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
@@ -208,12 +194,8 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
 }
 
 void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options) {
-  adjust(
-      family, [](const Contrast& c) -> const auto& { return c.test; },
-      [](Contrast & c) -> auto& { return c.p_holm; });
-  adjust(
-      family, [](const Contrast& c) -> const auto& { return c.tost; },
-      [](Contrast & c) -> auto& { return c.tost_p_holm; });
+  adjust_by_holm(family, &Contrast::test, &Contrast::p_holm);
+  adjust_by_holm(family, &Contrast::tost, &Contrast::tost_p_holm);
   for (Contrast* contrast : family) {
     contrast->verdict = judge(*contrast, options);
     if (has_few_processes(*contrast)) leave_without_intervals(*contrast);

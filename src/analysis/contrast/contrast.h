@@ -14,13 +14,14 @@ namespace assay {
 
 // The reason why this group can't be contrasted with any other; empty: it can.
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options);
+// The same of the rows that it kept: losses are no reason.
+std::vector<std::string> reasons_against_survivors(const Group& group,
+                                                   const AnalysisOptions& options);
 
 // True if the warm rows of both answered the same prompts.
 bool same_prompts(const Group& a, const Group& b);
 
-// The difference rule: equivalent if the adjusted TOST says so, else faster or slower if the
-// adjusted test does and the bootstrap interval excludes 1, else inconclusive. If there are few
-// processes, their range has to bear that out (process_range.h).
+// The verdict of the adjusted tests and the bootstrap's interval (verdict.h).
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
 
 // Inputs of contrasts; all of one bundle. Nothing is owned.

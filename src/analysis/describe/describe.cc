@@ -119,6 +119,13 @@ void describe_cold(const Group& group, Latency& latency) {
   latency.mean_with_cold = stats::mean(latencies_ms(group.timed));
 }
 
+void add_losses(const Losses& losses, const AnalysisOptions& options, OutcomeCounts& outcome) {
+  outcome.failed_interval = losses.interval(options.confidence);
+  outcome.processes = std::ssize(losses.processes);
+  outcome.died = losses.died;
+  outcome.died_interval = losses.died_interval(options.confidence);
+}
+
 }  // namespace
 
 std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
@@ -137,13 +144,13 @@ std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
     }
     part.stratum = group.stratum;
     const Losses losses = losses_of(group);
-    part.failed_interval = losses.interval(options.confidence);
+    add_losses(losses, options, part);
     phase_losses[{phase, group.arm}].add(losses);
     strata.push_back(std::move(part));
   }
   std::vector<OutcomeCounts> all;
   for (auto& [key, outcome] : phases) {
-    outcome.failed_interval = phase_losses[key].interval(options.confidence);
+    add_losses(phase_losses[key], options, outcome);
     all.push_back(std::move(outcome));
   }
   for (OutcomeCounts& outcome : strata) all.push_back(std::move(outcome));

@@ -30,7 +30,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 15;
+inline constexpr int kFindingsSchemaVersion = 16;
 
 struct Findings {
   AnalysisOptions options;

@@ -20,7 +20,12 @@ struct OutcomeCounts {
   int64_t failed = 0;  // status other than ok
   // Interval of the rate: Wilson's, with processes that lost their rows together (rows/losses.h).
   std::optional<stats::Interval> failed_interval;
-  std::map<std::string, int64_t> by_status;  // other than ok
+  // Attempts of a process: those that served the arm, and of them those that died in a row (crash
+  // or timeout). A process that crashes at once costs one row, however many it was to measure.
+  int64_t processes = 0;
+  int64_t died = 0;
+  std::optional<stats::Interval> died_interval = {};  // Wilson's
+  std::map<std::string, int64_t> by_status;           // other than ok
   std::map<std::string, int64_t> by_error_class;
 };
 

@@ -128,7 +128,9 @@ struct Record<OutcomeCounts> {
   static constexpr auto kMembers = std::tuple(
       findings_record::PlaceOrPhase<T>{}, field("arm", &T::arm), field("attempted", &T::attempted),
       field("failed", &T::failed), field("failed_rate_interval", &T::failed_interval),
-      field("by_status", &T::by_status), field("by_error_class", &T::by_error_class));
+      field("processes", &T::processes), field("processes_died", &T::died),
+      field("died_rate_interval", &T::died_interval), field("by_status", &T::by_status),
+      field("by_error_class", &T::by_error_class));
 };
 template <>
 struct Record<Latency> {

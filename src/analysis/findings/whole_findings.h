@@ -130,9 +130,22 @@ inline Findings whole_findings() {
                  33,
                  3,
                  whole::kInterval,
+                 6,
+                 2,
+                 whole::kInterval,
                  {{"oom", 3}},
                  {{"OutOfMemoryError", 3}}},
-                {Phase::kKvDecode, 1, "static", 33, 3, whole::kInterval, {{"oom", 3}}, {{"E", 3}}}};
+                {Phase::kKvDecode,
+                 1,
+                 "static",
+                 33,
+                 3,
+                 whole::kInterval,
+                 6,
+                 2,
+                 whole::kInterval,
+                 {{"oom", 3}},
+                 {{"E", 3}}}};
   f.latencies = {whole::latency()};
   f.tails = {{.stratum = 1,
               .arm = "static",

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+
+#include "stats/hypotheses/proportions.h"
 
 namespace assay {
 
 void Losses::add(const Losses& cell) {
   lost += cell.lost;
   attempted += cell.attempted;
-  died = died || cell.died;
+  died += cell.died;
   processes.insert(processes.end(), cell.processes.begin(), cell.processes.end());
   weighted_effects =
       weighted_effects.value_or(0) + static_cast<double>(cell.lost) * cell.design_effect();
@@ -18,7 +21,7 @@ void Losses::add(const Losses& cell) {
 double Losses::design_effect() const {
   if (weighted_effects) return lost > 0 ? *weighted_effects / static_cast<double>(lost) : 1;
   if (const auto effect = stats::design_effect(processes)) return *effect;
-  if (lost == 0 || lost < attempted || !died || processes.size() < 2) return 1;
+  if (lost == 0 || lost < attempted || died == 0 || processes.size() < 2) return 1;
   return static_cast<double>(attempted) / static_cast<double>(processes.size());
 }
 
@@ -32,10 +35,15 @@ std::optional<stats::Interval> Losses::interval(double confidence, double least_
   return stats::clustered_wilson_interval(lost, attempted, effect, confidence);
 }
 
+std::optional<stats::Interval> Losses::died_interval(double confidence) const {
+  return stats::wilson_interval(died, std::ssize(processes), confidence);
+}
+
 Losses losses_of(const Group& group) {
   constexpr int64_t kNoProcess = -1;
   Losses losses;
   std::map<int64_t, stats::ClusterCount> processes;
+  std::set<int64_t> dead;
   for (const Row* row : group.rows) {
     stats::ClusterCount& process = processes[row->process.value_or(kNoProcess)];
     ++losses.attempted;
@@ -43,9 +51,11 @@ Losses losses_of(const Group& group) {
     if (row->status == RowStatus::kOk) continue;
     ++losses.lost;
     ++process.successes;
-    losses.died =
-        losses.died || row->status == RowStatus::kCrash || row->status == RowStatus::kTimeout;
+    if (row->status == RowStatus::kCrash || row->status == RowStatus::kTimeout) {
+      dead.insert(row->process.value_or(kNoProcess));
+    }
   }
+  losses.died = std::ssize(dead);
   for (const auto& [number, count] : processes) losses.processes.push_back(count);
   return losses;
 }

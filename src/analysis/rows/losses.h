@@ -14,9 +14,10 @@ namespace assay {
 struct Losses {
   int64_t lost = 0;
   int64_t attempted = 0;
-  bool died = false;  // some row went with its process: crash or timeout
-  // Counts of each process of each cell. Rows that name no process count as one process.
+  // Counts of each process of each cell: a process that replaces one that died is another. Rows
+  // that name no process count as one process.
   std::vector<stats::ClusterCount> processes;
+  int64_t died = 0;  // of those, the processes that a row went with: crash or timeout
 
   // Several cells only: sum of their design effects, each times the rows lost there. Absent: one
   // cell.
@@ -32,6 +33,8 @@ struct Losses {
   // Interval of the share lost, with that effect or a larger one, up to one observation a process.
   // Absent: nothing was attempted.
   std::optional<stats::Interval> interval(double confidence, double least_effect = 1) const;
+  // Wilson's interval of the share of processes that died. Absent: there was none.
+  std::optional<stats::Interval> died_interval(double confidence) const;
 };
 
 Losses losses_of(const Group& group);

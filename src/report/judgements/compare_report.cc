@@ -111,9 +111,12 @@ Table combined_table(const Comparison& c) {
   return table;
 }
 
-std::string rate_text(int64_t lost, int64_t attempted,
-                      const std::optional<stats::Interval>& interval) {
-  std::string text = fmt::format("{}/{}", lost, attempted);
+std::string died_text(const Losses& of) {
+  return fmt::format("{}/{}", of.died, of.processes.size());
+}
+
+std::string rate_text(const Losses& of, const std::optional<stats::Interval>& interval) {
+  std::string text = fmt::format("{}/{}", of.lost, of.attempted);
   if (interval) {
     text += fmt::format(" [{:.1f}, {:.1f}] %", interval->low * 100, interval->high * 100);
   }
@@ -127,18 +130,21 @@ Table crash_table(const Comparison& c) {
                {"stratum", Align::kLeft},
                {"arm", Align::kLeft},
                {"base lost"},
+               {"died"},
                {"cand. lost"},
+               {"its died"},
                {"p_holm"},
                {"status", Align::kLeft}},
               {}};
   for (const ComparedCrashes& x : c.crashes) {
-    if (x.stratum && x.base_lost + x.cand_lost == 0) continue;
+    if (x.stratum && x.base.lost + x.cand.lost == 0) continue;
     table.rows.push_back({TableCell::of(std::string(phase_name(x.phase))),
                           TableCell::of(x.stratum ? stratum_label(c.strata, *x.stratum) : "all"),
-                          TableCell::of(x.arm),
-                          TableCell::of(rate_text(x.base_lost, x.base_attempted, x.base_interval)),
-                          TableCell::of(rate_text(x.cand_lost, x.cand_attempted, x.cand_interval)),
-                          p_holm_cell(x.p_holm), TableCell::of(x.rise ? "RISE" : "no rise")});
+                          TableCell::of(x.arm), TableCell::of(rate_text(x.base, x.base_interval)),
+                          TableCell::of(died_text(x.base)),
+                          TableCell::of(rate_text(x.cand, x.cand_interval)),
+                          TableCell::of(died_text(x.cand)), p_holm_cell(x.p_holm),
+                          TableCell::of(x.rise ? "RISE" : "no rise")});
   }
   return table;
 }
@@ -163,6 +169,7 @@ Table reason_table(const Comparison& c) {
                {"reason", Align::kLeft}},
               {}};
   add_reasons(c, "MISSING", c.missing, table);
+  add_reasons(c, "LOST", c.lost, table);
   add_reasons(c, "OUTPUT", c.broken, table);
   add_reasons(c, "changed", c.notes, table);
   add_reasons(c, "not comparable", c.not_comparable, table);
@@ -198,8 +205,10 @@ ReportSection identity_part(const Comparison& c) {
 ReportSection crash_part(const Comparison& c) {
   ReportSection section{"Crash rates", {}, {crash_table(c)}};
   section.lines.emplace_back(
-      "Lost rows out of attempted rows, with Wilson's interval. p is one-sided; Holm's adjustment "
-      "goes over phases and over cells, each at half of alpha.");
+      "Lost rows out of attempted rows, with Wilson's interval, and processes that died out of "
+      "all. "
+      "p is one-sided: of the processes where any died, else of the rows. Holm's adjustment goes "
+      "over phases and over cells, each at half of alpha.");
   return section;
 }
 
@@ -223,9 +232,9 @@ ReportSection cells_part(const Comparison& c, Phase phase, bool explained) {
   section.lines.emplace_back(
       "base ms, cand. ms: mean time of warm ok rows. noise: their sd / mean. proc.: worker "
       "processes of both; proc. noise: the larger sd / mean of their means. %diff above 0: the "
-      "candidate is slower. SLOWER: slower by more than the margin, and by more than two runs of "
-      "one program "
-      "may differ.");
+      "candidate is slower. SLOWER: shown to be slower by more than the margin, and by more than "
+      "two "
+      "runs of one program may differ.");
   if (any_machine(c)) {
     section.lines.emplace_back(
         "machine: how much slower the machine made the candidate's times, as measured by fixed "
@@ -239,7 +248,7 @@ ReportSection cells_part(const Comparison& c, Phase phase, bool explained) {
 std::vector<ReportSection> sections_of_sides(const Comparison& c, bool on_regression) {
   std::vector<ReportSection> sections = {sides_section(c)};
   const bool lost = std::ranges::any_of(
-      c.crashes, [](const auto& each) { return each.base_lost + each.cand_lost > 0; });
+      c.crashes, [](const auto& each) { return each.base.lost + each.cand.lost > 0; });
   if (lost) sections.push_back(crash_part(c));
   Table reasons = reason_table(c);
   if (!reasons.rows.empty()) {

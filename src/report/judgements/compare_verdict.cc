@@ -176,7 +176,7 @@ void add_unseen(const Comparison& c, std::vector<std::string>& lines) {
 
 // The last line of a comparison in which nothing is missing, rose, broke or regressed.
 std::string closing_line(const Comparison& c) {
-  const std::string sound = "No missing cell, no rise in crash rate, no output that broke";
+  const std::string sound = "No cell is missing or lost, no crash rate rose, no output broke";
   const auto all = figures(c);
   const double margin = c.options.margin;
   if (std::ranges::none_of(all, [](const auto* cell) { return cell->verdict.has_value(); })) {
@@ -192,10 +192,12 @@ std::string closing_line(const Comparison& c) {
     }
   }
   if (!slower.empty()) {
-    return fmt::format("{}, and no alarm, but these are slower by more than {:.3g} %: {}.{}", sound,
-                       margin * 100, figures_text(c, slower),
-                       c.in_one_run ? " The alarm's test is stricter."
-                                    : " Two runs of one program may differ by as much.");
+    return fmt::format(
+        "{}, and there is no alarm, but these are slower, by more than {:.3g} % in what was "
+        "measured: {}.{}",
+        sound, margin * 100, figures_text(c, slower),
+        c.in_one_run ? " The alarm's test is stricter."
+                     : " Two runs of one program may differ by as much.");
   }
   std::string text = fmt::format("{}, and no cell is shown to be slower by more than {:.3g} %.",
                                  sound, margin * 100);

@@ -38,9 +38,9 @@ std::string text_of(const Comparison& comparison) {
 
 TEST(CompareVerdict, WhatIsSlowerWithoutAnAlarmIsNotCalledNothing) {
   const std::string text = text_of(comparison_of({figure(1.0729, Verdict::kSlower)}));
-  EXPECT_THAT(text,
-              HasSubstr("no alarm, but these are slower by more than 2 %: eager on prefill, tiny, "
-                        "single_micro: +7.29 % [+4.62, +10.03]."));
+  EXPECT_THAT(text, HasSubstr("no alarm, but these are slower, by more than 2 % in what was "
+                              "measured: eager on prefill, tiny, "
+                              "single_micro: +7.29 % [+4.62, +10.03]."));
   EXPECT_THAT(text, Not(HasSubstr("is shown to be")));
 }
 

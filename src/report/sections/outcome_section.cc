@@ -15,6 +15,22 @@ TableCell text_or_absent(std::string text) {
   return text.empty() ? TableCell::absent() : TableCell::of(std::move(text));
 }
 
+TableCell share_cell(const std::optional<stats::Interval>& bounds) {
+  if (!bounds) return TableCell::absent();
+  return {Json::array({bounds->low, bounds->high}),
+          fmt::format("[{:.1f}, {:.1f}] %", bounds->low * 100, bounds->high * 100)};
+}
+
+// "1/7 [3, 51] %".
+TableCell died_cell(const OutcomeCounts& of) {
+  std::string text = fmt::format("{}/{}", of.died, of.processes);
+  if (of.died > 0 && of.died_interval) {
+    text += fmt::format(" [{:.0f}, {:.0f}] %", of.died_interval->low * 100,
+                        of.died_interval->high * 100);
+  }
+  return TableCell::of(std::move(text));
+}
+
 Table make_table(std::string title) {
   return {std::move(title),
           {{"phase", Align::kLeft},
@@ -22,8 +38,8 @@ Table make_table(std::string title) {
            {"arm", Align::kLeft},
            {"attempted"},
            {"lost"},
-           {"lost_share"},
            {"95% interval"},
+           {"died"},
            {"status", Align::kLeft},
            {"error_class", Align::kLeft}},
           {}};
@@ -35,27 +51,22 @@ ReportSection outcome_section(const Findings& findings, Detail detail) {
   ReportSection section{"Crash rates", {}, {}};
   section.figures = {"losses"};
   section.lines.emplace_back(
-      "attempted: rows, warm-ups included. lost: rows whose status is not ok; the interval of "
-      "their share is Wilson's.");
+      "attempted: rows, warm-ups included. lost: rows whose status is not ok. died: processes that "
+      "crashed or timed out, of all that served the arm. The intervals of both shares are "
+      "Wilson's.");
   Table table = make_table("");
   Table by_stratum = make_table("By stratum");
   for (const OutcomeCounts& outcome : findings.outcomes) {
     if (outcome.stratum && outcome.failed == 0 && detail == Detail::kSummary) continue;
-    const double share =
-        static_cast<double>(outcome.failed) / static_cast<double>(outcome.attempted);
-    TableCell interval = TableCell::absent();
-    if (const auto& bounds = outcome.failed_interval) {
-      interval = {Json::array({bounds->low, bounds->high}),
-                  fmt::format("[{:.1f}, {:.1f}] %", bounds->low * 100, bounds->high * 100)};
-    }
     Table& target = outcome.stratum ? by_stratum : table;
     target.rows.push_back(
         {TableCell::of(std::string(phase_name(outcome.phase))),
          TableCell::of(outcome.stratum ? stratum_label(findings, *outcome.stratum) : "all"),
          TableCell::of(outcome.stratum ? arm_label(findings, outcome.arm, *outcome.stratum)
                                        : arm_label(findings, outcome.arm, outcome.phase)),
-         TableCell::of(outcome.attempted), TableCell::of(outcome.failed), percent_cell(share),
-         std::move(interval), text_or_absent(counts(outcome.by_status)),
+         TableCell::of(outcome.attempted), TableCell::of(outcome.failed),
+         share_cell(outcome.failed_interval), died_cell(outcome),
+         text_or_absent(counts(outcome.by_status)),
          text_or_absent(counts(outcome.by_error_class))});
   }
   section.tables.push_back(std::move(table));

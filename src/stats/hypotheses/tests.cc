@@ -19,16 +19,8 @@ std::optional<TestResult> larger(const std::optional<TestResult>& a,
   return a->p > b->p || (a->p == b->p && a->log_p > b->log_p) ? a : b;
 }
 
-// P(T > estimate / error): small where the estimate is well above 0.
-std::optional<TestResult> above_zero(double estimate, const StandardError& error) {
-  const double t = estimate / error.value;
-  const auto area = student_t_upper(t, error.df);
-  if (!area) return std::nullopt;
-  return TestResult{t, error.df, area->p, area->log_p};
-}
-
-std::optional<TestResult> below_zero(double estimate, const StandardError& error) {
-  auto result = above_zero(-estimate, error);
+std::optional<TestResult> t_test_below(double estimate, const StandardError& error) {
+  auto result = t_test_above(-estimate, error);
   if (result) result->statistic = -result->statistic;
   return result;
 }
@@ -81,6 +73,14 @@ std::optional<TestResult> t_test(double estimate, const StandardError& error) {
   return TestResult{t, error.df, area->p, area->log_p};
 }
 
+std::optional<TestResult> t_test_above(double estimate, const StandardError& error) {
+  if (!(error.value > 0)) return std::nullopt;
+  const double t = estimate / error.value;
+  const auto area = student_t_upper(t, error.df);
+  if (!area) return std::nullopt;
+  return TestResult{t, error.df, area->p, area->log_p};
+}
+
 std::optional<Interval> t_interval(double estimate, const StandardError& error, double confidence) {
   const auto t = student_t_quantile(1 - (1 - confidence) / 2, error.df);
   if (!t || !std::isfinite(estimate)) return std::nullopt;
@@ -101,7 +101,7 @@ std::optional<TestResult> tost(double estimate, const StandardError& error, doub
                                double high) {
   assert(low < high);
   if (!(error.value > 0)) return std::nullopt;
-  return larger(above_zero(estimate - low, error), below_zero(estimate - high, error));
+  return larger(t_test_above(estimate - low, error), t_test_below(estimate - high, error));
 }
 
 std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, double low,
@@ -118,8 +118,8 @@ std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double 
   const auto low_error = welch_standard_error(a, scaled(b, low));
   const auto high_error = welch_standard_error(a, scaled(b, high));
   if (!low_error || !high_error) return std::nullopt;
-  return larger(above_zero(a.mean - low * b.mean, low_error->widened(widening)),
-                below_zero(a.mean - high * b.mean, high_error->widened(widening)));
+  return larger(t_test_above(a.mean - low * b.mean, low_error->widened(widening)),
+                t_test_below(a.mean - high * b.mean, high_error->widened(widening)));
 }
 
 }  // namespace assay::stats

@@ -47,6 +47,8 @@ std::optional<StandardError> pooled_standard_error(const Moments& a, const Momen
 
 // Two-sided t test of an estimate with a standard error, and its interval.
 std::optional<TestResult> t_test(double estimate, const StandardError& error);
+// One-sided: p is small where the estimate lies well above 0.
+std::optional<TestResult> t_test_above(double estimate, const StandardError& error);
 std::optional<Interval> t_interval(double estimate, const StandardError& error,
                                    double confidence = 0.95);
 

@@ -1,0 +1,41 @@
+// Verdicts on ratios.
+#include "analysis/contrast/verdict.h"
+
+#include "analysis/contrast/process_range.h"
+
+namespace assay {
+namespace {
+
+bool agrees(const ShownRatio& shown, Verdict verdict, double margin) {
+  if (shown.too_few && !bears_out(shown.range, verdict, margin)) return false;
+  if (!shown.interval) return true;
+  if (verdict != Verdict::kEquivalent) return !shown.interval->contains(1);
+  return shown.interval->low > 1 / (1 + margin) && shown.interval->high < 1 + margin;
+}
+
+}  // namespace
+
+Verdict verdict_of(const ShownRatio& shown, const AdjustedTests& p, double alpha, double margin) {
+  const auto holds = [&](const std::optional<double>& tested, Verdict verdict) {
+    return tested && *tested < alpha && agrees(shown, verdict, margin);
+  };
+  if (holds(p.equivalence, Verdict::kEquivalent)) return Verdict::kEquivalent;
+  const Verdict direction = shown.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
+  return holds(p.difference, direction) ? direction : Verdict::kInconclusive;
+}
+
+std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values) {
+  std::vector<double> known;
+  for (const auto& p : p_values) {
+    if (p) known.push_back(*p);
+  }
+  const std::vector<double> adjusted = stats::holm(known);
+  std::vector<std::optional<double>> all(p_values.size());
+  size_t next = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (p_values[i]) all[i] = adjusted[next++];
+  }
+  return all;
+}
+
+}  // namespace assay

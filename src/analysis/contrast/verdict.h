@@ -1,0 +1,54 @@
+// The one rule of verdicts on a ratio: what its tests say, as far as what stands beside it agrees.
+//
+// A reader sees the ratio with its interval, and takes a verdict that the interval contradicts for
+// a mistake: a difference needs an interval without 1, equivalence one within the margin.
+// Contrasts, comparisons and portability judge by it alike.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analysis/findings/contrast.h"
+#include "stats/hypotheses/multiple.h"
+
+namespace assay {
+
+// A ratio as it is shown.
+struct ShownRatio {
+  double ratio = 1;
+  std::optional<stats::Interval> interval = {};  // absent: its tests stand alone
+  bool too_few = false;  // processes: `range` has to bear the verdict out too
+  std::optional<stats::Interval> range = {};
+};
+
+// p of a ratio of 1, and of one beyond the margin, after Holm; absent: not tested.
+struct AdjustedTests {
+  std::optional<double> difference;
+  std::optional<double> equivalence;
+};
+
+// Equivalent before faster or slower, where both hold.
+Verdict verdict_of(const ShownRatio& shown, const AdjustedTests& p, double alpha, double margin);
+
+// Holm's adjustment of those values that are there, in their places.
+std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values);
+
+// The same of one test of each member of a family. Returns the number of members that have it.
+template <typename Member>
+int64_t adjust_by_holm(const std::vector<Member*>& family,
+                       std::optional<stats::TestResult> Member::*test,
+                       std::optional<double> Member::*adjusted) {
+  std::vector<double> p_values;
+  for (const Member* member : family) {
+    if (member->*test) p_values.push_back((member->*test)->p);
+  }
+  const std::vector<double> holm = stats::holm(p_values);
+  size_t next = 0;
+  for (Member* member : family) {
+    if (member->*test) member->*adjusted = holm[next++];
+  }
+  return static_cast<int64_t>(p_values.size());
+}
+
+}  // namespace assay
