@@ -344,8 +344,8 @@ bool calibrate_comparisons(int64_t trials, uint64_t seed) {
   simulation.slowdown_power(
       world_of_shifts("5 % noise, processes differ by 5 %, runs by 1 %", 0.05, 0.05, 0.01, 10),
       0.9);
-  // Holm's t test alone finds 99.9 %, rows of one process with the cautious error 66 %.
-  simulation.alarm_power({"3 % noise", 0.03}, 0.83);
+  // 3 % beyond the margin, which is what the alarm tests.
+  simulation.alarm_power({"3 % noise", 0.03}, 0.5);
   // Half of the way is asked of the ten processes that a run should have; five, with four degrees
   // of freedom a side, are said, not promised.
   simulation.alarm_power(world_of_shifts("3 % noise, 5 processes", 0.03, 0, 0, 5), 0);
@@ -363,7 +363,7 @@ bool calibrate_comparisons(int64_t trials, uint64_t seed) {
   simulation.false_alarms(busy_neighbours());
   simulation.slowdown_power(busy_neighbours(), 0.9);
   simulation.false_alarms(moody_runs());
-  simulation.slowdown_power(moody_runs(), 0.9);
+  simulation.slowdown_power(moody_runs(), 0.85);
   return simulation.print();
 }
 
