@@ -50,7 +50,8 @@ function(compile_apart)
 endfunction()
 
 # assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE] [TUNED] [TEST_ENVIRONMENT NAME=VALUE...])
-# TUNED keeps -O3, for what is measured; the others take -O2, which compiles faster. NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test.
+# NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test. TUNED keeps -O3, for what is
+# measured; the others take -O2, which compiles faster.
 # DEPS names the modules it may use: tests/layering.py holds them against src/README.md.
 function(assay_module name)
   cmake_parse_arguments(ARG "RECURSE;TUNED" "" "DEPS;LIBS;TEST_LIBS;TEST_ENVIRONMENT" ${ARGN})

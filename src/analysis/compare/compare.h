@@ -108,8 +108,8 @@ struct ComparedCell {
   std::optional<double> minimum_detectable;  // as a share
   std::optional<Verdict> verdict;            // absent: not decided, kNotDecidedReason says why
   // True if regression_test shows more than the margin of a cell that is slower, or may be by what
-  // it lost. Cells judged by processes have
-  // two alarms, of means and of typical calls, each at half of alpha.
+  // it lost. Cells judged by processes have two alarms, of means and of typical calls, each at half
+  // of alpha.
   bool regression = false;
   std::optional<TypicalCall> typical;  // of cells judged by processes
 

@@ -2,6 +2,7 @@
 #include "analysis/contrast/verdict.h"
 
 #include "analysis/contrast/process_range.h"
+#include "stats/hypotheses/multiple.h"
 
 namespace assay {
 namespace {

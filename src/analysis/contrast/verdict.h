@@ -5,12 +5,12 @@
 // Contrasts, comparisons and portability judge by it alike.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "analysis/findings/contrast.h"
-#include "stats/hypotheses/multiple.h"
 
 namespace assay {
 
@@ -39,16 +39,15 @@ template <typename Member>
 int64_t adjust_by_holm(const std::vector<Member*>& family,
                        std::optional<stats::TestResult> Member::*test,
                        std::optional<double> Member::*adjusted) {
-  std::vector<double> p_values;
+  std::vector<std::optional<double>> p_values;
+  int64_t tested = 0;
   for (const Member* member : family) {
-    if (member->*test) p_values.push_back((member->*test)->p);
+    p_values.push_back(member->*test ? std::optional((member->*test)->p) : std::nullopt);
+    tested += (member->*test).has_value();
   }
-  const std::vector<double> holm = stats::holm(p_values);
-  size_t next = 0;
-  for (Member* member : family) {
-    if (member->*test) member->*adjusted = holm[next++];
-  }
-  return static_cast<int64_t>(p_values.size());
+  p_values = holm_of(p_values);
+  for (size_t i = 0; i < family.size(); ++i) family[i]->*adjusted = p_values[i];
+  return tested;
 }
 
 }  // namespace assay
