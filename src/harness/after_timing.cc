@@ -86,6 +86,10 @@ Status AfterTiming::record_lost() {
   return {};
 }
 
+Status AfterTiming::record_uncompared() {
+  return wants_parity() ? parity_.set_uncompared() : Status();
+}
+
 bool AfterTiming::wanted(size_t arm, const ParityKey& key) const {
   return parity_.wanted(arm, key, [&](size_t one) {
     return shows_tokens(study_.arms[one], context_) ? reach(one, key) : std::nullopt;

@@ -29,6 +29,9 @@ class AfterTiming {
   // Writes a null verdict for requests that can't be made of arms, timed by now, that lost every
   // row of them. Needs no worker.
   Status record_lost();
+  // Writes a null verdict for answers that the baseline gave nothing to compare with. The model's
+  // arms are all asked by now.
+  Status record_uncompared();
 
  private:
   bool wants_parity() const { return study_.parity == ParityTime::kAfter; }

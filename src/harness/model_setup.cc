@@ -48,6 +48,7 @@ class Setup {
     for (const auto& [arm, key, why] : unanswered_) {
       ASSAY_CHECK(parity_.set(arm, key, parity_.longest(key), std::unexpected(why)));
     }
+    ASSAY_CHECK(parity_.set_uncompared());
     return std::optional<ModelSetup>(std::move(setup_));
   }
 

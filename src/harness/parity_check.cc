@@ -87,6 +87,19 @@ Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, std::optional<
   return bundle_.commit_cells();
 }
 
+Status ParityCheck::set_uncompared() {
+  for (const auto& [arm, answers] : asked_) {
+    for (const auto& [key, found] : answers) {
+      if (asked(baseline_, key) == nullptr) continue;
+      for (const size_t cell : unrecorded(arm, key)) {
+        if (plan_.cells[cell].new_tokens > found.new_tokens) continue;
+        ASSAY_CHECK(record(cell, compared(cell, found)));
+      }
+    }
+  }
+  return bundle_.commit_cells();
+}
+
 const WorkerFailure& ParityCheck::not_asked() {
   static const WorkerFailure failure{FailureKind::kError, "not_asked",
                                      "the parity request could not be sent to the worker"};
@@ -118,27 +131,31 @@ Status ParityCheck::record(size_t cell, const Json& result) {
   return {};
 }
 
+Json ParityCheck::compared(size_t cell, const Asked& found) const {
+  const Cell& of = plan_.cells[cell];
+  const std::string& arm = study_.arms[of.arm].name;
+  const int64_t generated = generated_tokens(of.new_tokens);
+  // The baseline is compared with no other arm: without an answer its record has only the reason.
+  if (of.arm == baseline_ && !found.answer) {
+    return unasked_parity(arm, study_.baseline, found.answer.error(), generated);
+  }
+  const ParityAnswer unasked = std::unexpected(not_asked());
+  const Asked* baseline = asked(baseline_, {of.scenario, of.batch});
+  const bool has_expected = baseline != nullptr && of.new_tokens <= baseline->new_tokens;
+  return compare_parity(arm, found.answer, study_.baseline,
+                        has_expected ? baseline->answer : unasked, generated);
+}
+
 Status ParityCheck::compare(size_t arm, const ParityKey& key) {
   const Asked* found = asked(arm, key);
   if (found == nullptr) return {};
-  const ParityAnswer unasked = std::unexpected(not_asked());
-  const Asked* baseline = asked(baseline_, key);
   bool failed = false;
   for (const size_t cell : unrecorded(arm, key)) {
-    const int64_t new_tokens = plan_.cells[cell].new_tokens;
-    if (new_tokens > found->new_tokens) continue;
-    const bool has_expected = baseline != nullptr && new_tokens <= baseline->new_tokens;
-    const Json result =
-        compare_parity(study_.arms[arm].name, found->answer, study_.baseline,
-                       has_expected ? baseline->answer : unasked, generated_tokens(new_tokens));
-    if (result["passed"].is_null()) continue;
-    // The baseline is compared with no other arm: without an answer its record has only the reason.
-    const bool lost = arm == baseline_ && !found->answer;
-    ASSAY_CHECK(
-        record(cell, lost ? unasked_parity(study_.arms[arm].name, study_.baseline,
-                                           found->answer.error(), generated_tokens(new_tokens))
-                          : result));
-    failed |= result["passed"] == false;
+    if (plan_.cells[cell].new_tokens > found->new_tokens) continue;
+    const Json result = compared(cell, *found);
+    if (arm != baseline_ && result["passed"].is_null()) continue;
+    ASSAY_CHECK(record(cell, result));
+    failed |= arm == baseline_ ? !found->answer : result["passed"] == false;
   }
   if (failed && arm == baseline_ && told_.insert(arm).second) {
     observer_.on_note(fmt::format(

@@ -53,12 +53,15 @@ class ParityCheck {
   ClientResult<std::optional<double>> compiler_seconds(WorkerClient& client) const;
   // Keeps the answer of a cell of so many new tokens and records the verdicts that follow from it:
   // for the arm's cells up to there, and, if it is the baseline's, for those that waited for it. A
-  // null verdict for want of the baseline's answer is not recorded. The observer is told once of an
-  // arm that fails.
+  // null verdict for want of the baseline's answer is left to set_uncompared: the baseline may be
+  // asked again. The observer is told once of an arm that fails.
   Status set(size_t arm, const ParityKey& key, int64_t new_tokens, ParityAnswer answer);
   // Records a null verdict in those cells of the arm beyond `reach` that have no record.
   Status set_unasked(size_t arm, const ParityKey& key, std::optional<int64_t> reach,
                      const WorkerFailure& why);
+
+  // Records the null verdicts for want of the baseline's answer: the model's arms are all asked.
+  Status set_uncompared();
 
   static const WorkerFailure& not_asked();
 
@@ -70,6 +73,8 @@ class ParityCheck {
   const Asked* asked(size_t arm, const ParityKey& key) const;  // null: it wasn't
   std::vector<size_t> unrecorded(size_t arm, const ParityKey& key) const;
   Status record(size_t cell, const Json& result);
+  // parity.json of a cell that the arm's answer covers.
+  Json compared(size_t cell, const Asked& found) const;
   Status compare(size_t arm, const ParityKey& key);
 
   const Study& study_;

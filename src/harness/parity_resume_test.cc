@@ -72,6 +72,21 @@ TEST_P(ParityResumeTest, ABaselineThatFailedIsAskedAgainForTheOthers) {
   EXPECT_EQ(recorded("base"), Json::array({nullptr, nullptr}));
 }
 
+// The baseline answered in the first sitting and is lost in the second, where its tokens are needed
+// again: the bundle says why nothing was compared, and has no cell without a word.
+TEST_P(ParityResumeTest, ABaselineThatIsLostOnceItIsAskedAgainLeavesTheReason) {
+  faults_["other"] = {"differ:parity"};
+  observer_.interrupt_on_note = true;
+  expect_interrupted(run());
+  EXPECT_EQ(recorded("base"), Json({true, true}));
+  faults_["base"] = {"throw:parity"};
+  expect_whole(resume());
+  EXPECT_EQ(recorded("base"), Json({true, true}));
+  EXPECT_EQ(recorded("third"), Json::array({nullptr, nullptr}));
+  EXPECT_EQ(parity_of("third")["error"]["arm"], "base");
+  EXPECT_EQ(parity_of("third")["error"]["class"], "FakeError");
+}
+
 INSTANTIATE_TEST_SUITE_P(Times, ParityResumeTest,
                          ::testing::Values(ParityTime::kBefore, ParityTime::kAfter),
                          [](const auto& param_info) {

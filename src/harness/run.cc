@@ -300,6 +300,7 @@ Result<bool> Run::finish_model(ModelPart& part) {
     ASSAY_TRY(const bool went_on, part.after.run(arm, *setup));
     if (!went_on) return false;
   }
+  ASSAY_CHECK(part.after.record_uncompared());
   return true;
 }
 
