@@ -78,7 +78,7 @@ function(assay_module name)
   endif()
   if(ASSAY_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} GTest::gtest_main
+    target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} test_support GTest::gtest_main
                           GTest::gmock)
     compile_together(${name}_test)
     # A test itself need not be optimised; what it tests is, as ever.

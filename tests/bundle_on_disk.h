@@ -10,6 +10,7 @@
 #include "base/files/hash.h"
 #include "base/process/subprocess.h"
 #include "base/records/json.h"
+#include "tests/support/places.h"
 
 namespace assay {
 
@@ -25,7 +26,7 @@ class BundleCommandTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(root_); }
 
   CommandOutput assay(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), ASSAY_PROGRAM);
+    arguments.insert(arguments.begin(), built("assay").string());
     auto output = run_command(system_spawner(), std::move(arguments), 120);
     EXPECT_TRUE(output);
     return output ? *std::move(output) : CommandOutput{};

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "tests/support/places.h"
+
 namespace assay {
 namespace {
 
@@ -22,8 +24,8 @@ WorkerLog& shared_log() {
 
 ClientResult<WorkerClient> start(const std::string& fault, double timeout_s = kPatience_s,
                                  int interrupt_fd = -1) {
-  return WorkerClient::start(system_spawner(), {{FAKE_WORKER, fault}, {}}, shared_log(),
-                             interrupt_fd, "test", timeout_s);
+  return WorkerClient::start(system_spawner(), {{built("fake_worker").string(), fault}, {}},
+                             shared_log(), interrupt_fd, "test", timeout_s);
 }
 
 // The whole conversation up to the samples; the failure, wherever it comes.

@@ -14,6 +14,7 @@
 
 #include "base/records/backend_traits.h"
 #include "harness/run.h"
+#include "tests/support/places.h"
 
 namespace assay {
 
@@ -41,7 +42,8 @@ class FakeBackend final : public Backend {
     return {};
   }
   WorkerCommand worker_command(const StudyArm& arm) const override {
-    WorkerCommand command{{FAKE_WORKER, "--diary", (diaries_ / arm.name).string()}, {}};
+    WorkerCommand command{
+        {built("fake_worker").string(), "--diary", (diaries_ / arm.name).string()}, {}};
     if (const auto it = faults_.find(arm.name); it != faults_.end()) {
       command.argv.insert(command.argv.end(), it->second.begin(), it->second.end());
     }

@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "tests/support/places.h"
+
 namespace assay {
 namespace {
 
@@ -14,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(GpuSensors, ListsWhatTheDriverTells) {
-  const auto sensors = open_nvml(FAKE_NVML);
+  const auto sensors = open_nvml(built("libfake_nvml.so"));
   ASSERT_TRUE(sensors) << sensors.error().message;
   EXPECT_EQ(gpus_to_json((*sensors)->list()).dump(),
             R"([{"name":"Cool GPU","uuid":"GPU-cool","driver":"580.1","memory_bytes":1000},)"
@@ -22,7 +24,7 @@ TEST(GpuSensors, ListsWhatTheDriverTells) {
 }
 
 TEST(GpuSensors, ReadsTheGpuThatIsAskedFor) {
-  const auto sensors = open_nvml(FAKE_NVML);
+  const auto sensors = open_nvml(built("libfake_nvml.so"));
   ASSERT_TRUE(sensors);
   const GpuState cool = (*sensors)->read("GPU-cool");
   EXPECT_EQ(cool.sm_clock_mhz, 1980);
@@ -36,7 +38,7 @@ TEST(GpuSensors, ReadsTheGpuThatIsAskedFor) {
 }
 
 TEST(GpuSensors, AReasonThatLowersNoClockIsNone) {
-  const auto sensors = open_nvml(FAKE_NVML);
+  const auto sensors = open_nvml(built("libfake_nvml.so"));
   ASSERT_TRUE(sensors);
   EXPECT_THAT((*sensors)->read("GPU-cool").throttle_reasons, ElementsAre("power"))
       << "nothing was counted since an earlier reading";
@@ -50,7 +52,7 @@ TEST(GpuSensors, AReasonThatLowersNoClockIsNone) {
 }
 
 TEST(GpuSensors, NamesTheProcessesOnAGpuAndWhoComputed) {
-  const auto sensors = open_nvml(FAKE_NVML);
+  const auto sensors = open_nvml(built("libfake_nvml.so"));
   ASSERT_TRUE(sensors);
   EXPECT_TRUE((*sensors)->processes("GPU-cool")->empty());
   EXPECT_TRUE((*sensors)->uses_since("GPU-cool", 0)->empty());
@@ -76,7 +78,7 @@ TEST(GpuSensors, NamesTheProcessesOnAGpuAndWhoComputed) {
 }
 
 TEST(GpuSensors, CountsTheEnergyOfAGpuThatHasTheCounter) {
-  const auto sensors = open_nvml(FAKE_NVML);
+  const auto sensors = open_nvml(built("libfake_nvml.so"));
   ASSERT_TRUE(sensors);
   const auto first = (*sensors)->energy_j("GPU-cool");
   ASSERT_TRUE(first);
@@ -88,7 +90,7 @@ TEST(GpuSensors, CountsTheEnergyOfAGpuThatHasTheCounter) {
 }
 
 TEST(GpuSensors, AnUnknownGpuIsAbsent) {
-  const auto sensors = open_nvml(FAKE_NVML);
+  const auto sensors = open_nvml(built("libfake_nvml.so"));
   ASSERT_TRUE(sensors);
   for (const char* uuid : {"GPU-other", ""}) {  // "": there are two
     const GpuState state = (*sensors)->read(uuid);
@@ -105,7 +107,7 @@ TEST(GpuSensors, SaysWhatIsMissing) {
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("nvmlInit_v2"));
   ::setenv("FAKE_NVML_FAILS", "1", 1);
-  const auto silent = open_nvml(FAKE_NVML);
+  const auto silent = open_nvml(built("libfake_nvml.so"));
   ::unsetenv("FAKE_NVML_FAILS");
   ASSERT_FALSE(silent);
   EXPECT_THAT(silent.error().message, HasSubstr("Driver Not Loaded"));

@@ -7,10 +7,9 @@
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/files/files.h"
-#include "base/files/folder.h"
 #include "report/html/page_style.h"
 #include "report/plot/theme.h"
+#include "tests/support/approved.h"
 
 namespace assay {
 
@@ -69,16 +68,6 @@ inline Findings small_findings() {
   AnalysisOptions options;
   options.resamples = 2000;
   return *analyze(small_bundle(), options, nullptr);
-}
-
-// Leaves the received text for scripts/approve-golden to compare and copy.
-inline void expect_approved(const std::string& name, const std::string& received) {
-  const std::filesystem::path folder = ASSAY_RECEIVED_DIR;
-  ASSERT_TRUE(disk().make_folder(folder));
-  ASSERT_TRUE(write_file(folder / name, received));
-  const auto approved = read_file(std::filesystem::path(ASSAY_GOLDEN_DIR) / name);
-  ASSERT_TRUE(approved) << approved.error().message;
-  EXPECT_EQ(received, *approved) << "scripts/approve-golden shows the difference";
 }
 
 // A page, but for its style sheet, which is that of every page and has an approved file of its own.

@@ -1,6 +1,6 @@
 """`assay compare --run`: two programs side by side in one bundle, what it says of them, and what it refuses.
 
-usage: compare_run_test.py ASSAY SLOWER      SLOWER: the program with a decode that takes half as long again
+usage: compare_run_test.py ASSAY SLOWER      SLOWER: the program with a decode that takes 1.8 times as long
 """
 
 import json
@@ -39,7 +39,7 @@ class CompareRun(ProgramTest):
         found = json.loads(done.stdout)
         cells = {cell["phase"]: cell for cell in found["cells"]}
         self.assertTrue(cells["kv_decode"]["regression"], cells)
-        self.assertGreater(cells["kv_decode"]["typical_call"]["ratio"], 1.2, "1.5 on a machine that does nothing else")
+        self.assertGreater(cells["kv_decode"]["typical_call"]["ratio"], 1.4, "1.8 on a machine that does nothing else")
         self.assertFalse(cells["prefill"]["regression"], cells)
         self.assertEqual(cells["kv_decode"]["judged_by"], "pairs of processes")
         self.assertTrue(found["in_one_run"])
@@ -48,7 +48,7 @@ class CompareRun(ProgramTest):
         self.succeed("verify", bundle)
         again = self.assay("compare", bundle, *margin)
         self.assertEqual((again.returncode, again.stdout), (1, done.stdout), "the bundle tells the same")
-        self.assertEqual(self.assay("compare", bundle, "--margin", "90%", "--fail-on-regression").returncode, 0)
+        self.assertEqual(self.assay("compare", bundle, "--margin", "95%", "--fail-on-regression").returncode, 0)
         shown = self.succeed("compare", bundle)
         self.assertIn(f"cand: {self.slower}", shown)
         self.assertRegex(shown, r"(?m)^kv_decode .* \+\d+\.\d+ % +\[.+\] % +\+\d+\.\d+ % +\[.+\] % +SLOWER",

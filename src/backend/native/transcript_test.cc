@@ -13,6 +13,7 @@
 #include "base/files/files.h"
 #include "base/text/text.h"
 #include "engine/model/make.h"
+#include "tests/support/places.h"
 
 namespace assay {
 namespace {
@@ -23,7 +24,7 @@ struct Transcript {
 };
 
 Transcript read_transcript() {
-  const auto text = read_file(PROTOCOL_DOC);
+  const auto text = read_file(checked_out("docs/worker-protocol.md"));
   EXPECT_TRUE(text) << text.error().message;
   Transcript transcript;
   if (!text) return transcript;

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "base/files/files.h"
+#include "base/files/folder.h"
 #include "portability/regimes_fixture.h"
 #include "report/figures/judgement_figures.h"
 #include "report/html/page.h"

@@ -7,6 +7,8 @@
 #include <regex>
 
 #include "analysis/plot_rows.h"
+#include "base/files/files.h"
+#include "base/files/folder.h"
 #include "report/report.h"
 #include "report/small_bundle.h"
 

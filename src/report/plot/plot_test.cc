@@ -7,12 +7,11 @@
 #include <limits>
 #include <regex>
 
-#include "base/files/files.h"
-#include "base/files/folder.h"
 #include "report/plot/rows_plot.h"
 #include "report/plot/sheet.h"
 #include "report/plot/theme.h"
 #include "report/plot/xy_plot.h"
+#include "tests/support/approved.h"
 
 namespace assay::plot {
 namespace {
@@ -65,18 +64,8 @@ std::string sheet_of_all() {
       {drawn(rows_panel()), draw(xy_panel())});
 }
 
-// Compares with the approved file, as report_test.cc does.
-void expect_approved_plot(const std::string& name, const std::string& received) {
-  const std::filesystem::path folder = ASSAY_RECEIVED_DIR;
-  ASSERT_TRUE(disk().make_folder(folder));
-  ASSERT_TRUE(write_file(folder / name, received));
-  const auto approved = read_file(std::filesystem::path(ASSAY_GOLDEN_DIR) / name);
-  ASSERT_TRUE(approved) << approved.error().message;
-  EXPECT_EQ(received, *approved) << "scripts/approve-golden shows the difference";
-}
-
 TEST(Plot, ASheetIsAsApproved) {
-  expect_approved_plot("plot.svg", sheet_of_all());
+  expect_approved("plot.svg", sheet_of_all());
 }
 
 TEST(Plot, SaysInWordsWhatItShows) {

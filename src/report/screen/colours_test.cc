@@ -6,12 +6,13 @@
 #include <regex>
 
 #include "base/files/files.h"
+#include "tests/support/places.h"
 
 namespace assay {
 namespace {
 
 TEST(Colours, AddNothingButThemselves) {
-  const auto screen = read_file(std::filesystem::path(ASSAY_GOLDEN_DIR) / "screen.txt");
+  const auto screen = read_file(checked_out("tests/golden/screen.txt"));
   ASSERT_TRUE(screen);
   const std::string coloured = with_colours(*screen);
   EXPECT_EQ(std::regex_replace(coloured, std::regex("\x1b\\[[0-9]*m"), ""), *screen);

@@ -8,6 +8,7 @@
 
 #include "engine/codegen/cpu/scratch_folder.h"
 #include "engine/codegen/cuda/nvrtc.h"
+#include "tests/support/places.h"
 
 namespace assay::engine {
 namespace {
@@ -40,7 +41,7 @@ TEST(CudaLibrary, IsFoundInTheFolderOfMakeCudaLibs) {
   const ScratchFolder scratch;
   const auto folder = scratch.path() / "assay" / "cuda-libs";
   std::filesystem::create_directories(folder);
-  std::filesystem::copy_file(FAKE_CUDA, folder / "libassay-nowhere.so.13");
+  std::filesystem::copy_file(built("libfake_cuda.so"), folder / "libassay-nowhere.so.13");
   Environment environment;
   environment.set("XDG_CACHE_HOME", scratch.path());
   EXPECT_EQ(cuda_libraries_folder(), folder);
@@ -52,10 +53,10 @@ TEST(CudaLibrary, IsFoundInTheFolderOfMakeCudaLibs) {
 
 TEST(CudaLibrary, IsWhatTheVariableNamesAlone) {
   Environment environment;
-  environment.set("ASSAY_NOWHERE", FAKE_CUDA);
+  environment.set("ASSAY_NOWHERE", built("libfake_cuda.so"));
   const auto found = open_cuda_library(kStem, "ASSAY_NOWHERE");
   ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->path, FAKE_CUDA);
+  EXPECT_EQ(found->path, built("libfake_cuda.so"));
   environment.set("ASSAY_NOWHERE", "/nowhere/libassay.so");
   const auto missing = open_cuda_library("c", "ASSAY_NOWHERE");
   ASSERT_FALSE(missing);

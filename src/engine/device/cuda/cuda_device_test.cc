@@ -11,6 +11,7 @@
 #include "base/files/hash.h"
 #include "engine/codegen/cpu/scratch_folder.h"
 #include "engine/session/tiny_checkpoint.h"
+#include "tests/support/places.h"
 
 namespace assay::engine {
 namespace {
@@ -30,11 +31,11 @@ class FakeCuda {
   }
 
  public:
-  FakeCuda() : library_(dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL)) {
+  FakeCuda() : library_(dlopen(built("libfake_cuda.so").c_str(), RTLD_NOW | RTLD_LOCAL)) {
     EXPECT_NE(library_, nullptr) << dlerror();
-    setenv("ASSAY_CUDA_DRIVER", FAKE_CUDA, 1);
-    setenv("ASSAY_NVRTC", FAKE_CUDA, 1);
-    setenv("ASSAY_CUBLASLT", FAKE_CUDA, 1);
+    setenv("ASSAY_CUDA_DRIVER", built("libfake_cuda.so").c_str(), 1);
+    setenv("ASSAY_NVRTC", built("libfake_cuda.so").c_str(), 1);
+    setenv("ASSAY_CUBLASLT", built("libfake_cuda.so").c_str(), 1);
     unset_failures();
   }
   ~FakeCuda() {  // other tests of this process find what is really here
@@ -310,7 +311,7 @@ TEST_F(CudaDeviceTest, WithoutTheLibraryKernelsForFewRowsDoAll) {
   ASSERT_TRUE(generate(options(CacheKind::kStatic, true)));
   EXPECT_THAT(notes_, ElementsAre("cublasLt: expected one of /nonexistent/libcublasLt.so.13, found "
                                   "none; products of many rows run by kernels made for a few"));
-  setenv("ASSAY_CUBLASLT", FAKE_CUDA, 1);
+  setenv("ASSAY_CUBLASLT", built("libfake_cuda.so").c_str(), 1);
   setenv("FAKE_CUBLASLT_FINDS", "0", 1);
   fake_.reset();
   ASSERT_TRUE(generate(options(CacheKind::kStatic, true)));
