@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/rows/synthetic_bundle.h"
+#include "base/text/counts.h"
 #include "calibration_lines.h"
 #include "portability/portability.h"
 
@@ -107,6 +108,37 @@ class BandSimulation : public CalibrationLines {
     add(fmt::format("portability: {} of ten", portability_verdict_name(verdict)), what, found[0],
         least, most);
   }
+
+  // So many runs of either commit, each of which takes its own 3 % more or less; the second commit
+  // `slower` times as long.
+  void blame(int64_t runs, double slower, double least, double most) {
+    const auto found = count(1, [&](Random random, int64_t* flags) {
+      std::vector<Regime> regimes;
+      for (int64_t run = 0; run < 2 * runs; ++run) {
+        const bool is_second = run % 2 == 1;
+        const double shift = std::exp(0.03 * standard_normal(random)) * (is_second ? slower : 1);
+        SyntheticBundle bundle(random());
+        for (const char* scenario : {"s0", "s1"}) {
+          SyntheticCell cell{.arm = "eager", .scenario = scenario};
+          cell.mean_ms = 10 * shift;
+          cell.processes = 10;
+          cell.process_shift = 0.01;
+          bundle.add(cell);
+        }
+        bundle.raw().manifest["identity"]["code_sha"] = is_second ? "def" : "abc";
+        bundle.raw().folder = fmt::format("run{}", run);
+        regimes.push_back(*condense(bundle.build(), {}));
+      }
+      PortabilityRequest request;
+      request.options.resamples = 100;
+      const Portability judged = *judge_portability(std::move(regimes), request);
+      flags[0] = std::ranges::any_of(judged.attributions, &Attribution::is_responsible);
+    });
+    add("portability: the commit is responsible",
+        fmt::format("{} of each commit, which differ by 3 %; the second {:g} times as slow",
+                    counted(runs, "run"), slower),
+        found[0], least, most);
+  }
 };
 
 }  // namespace
@@ -131,6 +163,8 @@ bool calibrate_robustness(int64_t trials, uint64_t seed) {
   simulation.verdicts("same program", kShift, 0.8, 0.8, 1, 0, 0.05);
   simulation.verdicts("0.9 of the time in one, 1.1 in the other", kDirectionFlip, 0.9, 1.1, 1, 0.95,
                       1);
+  for (const int64_t runs : {1, 2, 3}) simulation.blame(runs, 1, 0, 0.05);
+  simulation.blame(3, 1.3, 0.8, 1);
   return simulation.print();
 }
 

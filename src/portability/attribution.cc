@@ -2,11 +2,16 @@
 #include "portability/attribution.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "analysis/contrast/verdict.h"
 #include "base/add_once.h"
+#include "base/text/counts.h"
 #include "base/text/listed.h"
 #include "base/text/text.h"
+#include "stats/hypotheses/tests.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {
@@ -98,21 +103,34 @@ std::string control_text(const Attribution& of) {
   return fmt::format(" It isn't shown whether {}, the control, kept its speed.", of.control_arm);
 }
 
+// The sentence's end, behind the axis that alone differs.
+std::string responsibility_text(const Attribution& of) {
+  if (of.is_responsible) {
+    return fmt::format(
+        ", and is responsible: {} and {} differ by more than runs of one identity do.",
+        counted(of.runs_a, "run"), counted(of.runs_b, "run"));
+  }
+  return fmt::format(
+      ". {} and {} don't show that the change is its doing, and not what differs between runs of "
+      "one program; {} of each in one command may.",
+      counted(of.runs_a, "run"), counted(of.runs_b, "run"),
+      std::max(of.runs_a, of.runs_b) < 3 ? "three" : "more");
+}
+
 std::string basis_text(const Attribution& of, std::span<const Regime> regimes) {
   switch (of.basis) {
     case AttributionBasis::kNoAxis:
       return "The identities agree, so the change comes from the processes or from the time "
              "between the runs.";
     case AttributionBasis::kOneAxis:
-      return fmt::format("{} alone differs, and is responsible.", of.responsible);
+      return fmt::format("{} alone differs{}", of.suspect, responsibility_text(of));
     case AttributionBasis::kOneKind:
-      return fmt::format("{} changed together, and are responsible together ({}).", listed(of.axes),
-                         of.responsible);
+      return fmt::format("{} changed together ({}){}", listed(of.axes), of.suspect,
+                         responsibility_text(of));
     case AttributionBasis::kCleanPair:
-      return fmt::format(
-          "{} differ, and {} is responsible: {} and {} differ on it alone and show the same "
-          "change.",
-          listed(of.axes), of.responsible, regimes[of.clean_a].name, regimes[of.clean_b].name);
+      return fmt::format("{} differ; {} and {} differ on {} alone and show the same change{}",
+                         listed(of.axes), regimes[of.clean_a].name, regimes[of.clean_b].name,
+                         of.suspect, responsibility_text(of));
     case AttributionBasis::kUnstated:
       return fmt::format(
           "{}, but the bundles don't both state {}: what is responsible stays open.",
@@ -123,6 +141,76 @@ std::string basis_text(const Attribution& of, std::span<const Regime> regimes) {
   }
   return fmt::format("Confounded: {} differ, and no two bundles separate their effects.",
                      listed(of.axes));
+}
+
+// The regimes whose identity is that of `side`, as far as these arms go, and that have the
+// condition.
+std::vector<size_t> runs_like(size_t side, size_t regimes, std::span<const RegimePair> pairs,
+                              const PortedCondition& condition,
+                              const std::vector<std::string>& arms) {
+  std::vector<size_t> runs;
+  for (size_t other = 0; other < regimes; ++other) {
+    if (condition.cells[other] == nullptr) continue;
+    if (other != side) {
+      const RegimePair& pair = pair_of(pairs, side, other);
+      const auto axes = axes_about(pair, arms, condition.stratum.model);
+      if (!axes.empty() || !unstated_about(pair, arms).empty()) continue;
+    }
+    runs.push_back(other);
+  }
+  return runs;
+}
+
+// The figure of one run that the verdict says has changed: the share of lost rows, the logarithm of
+// the ratio to the baseline, or of the mean.
+std::optional<double> changed_figure(const RegimeCell& cell, const ArmDirection& direction,
+                                     PortabilityVerdict verdict) {
+  if (verdict == PortabilityVerdict::kOutcomeFlip) {
+    const CrashRate& of = cell.crashes;
+    if (of.attempted == 0) return std::nullopt;
+    return static_cast<double>(of.lost) / static_cast<double>(of.attempted);
+  }
+  if (verdict == PortabilityVerdict::kDirectionFlip) {
+    return direction.ratio ? std::optional(direction.ratio->log_ratio) : std::nullopt;
+  }
+  return cell.mean ? std::optional(std::log(cell.mean->mean_ms)) : std::nullopt;
+}
+
+// Student's test of the runs, or, where runs of one side are all alike, the chance that they part
+// so. Absent: a side has one run.
+std::optional<double> p_between_runs(std::span<const double> a, std::span<const double> b) {
+  const auto of_a = stats::moments(a);
+  const auto of_b = stats::moments(b);
+  if (!of_a || !of_b) return std::nullopt;
+  if (of_a->variance > 0 || of_b->variance > 0) {
+    const auto test = stats::student_t(*of_a, *of_b);
+    return test ? std::optional(test->p) : std::nullopt;
+  }
+  if (of_a->mean == of_b->mean) return 1;
+  const auto n = static_cast<double>(a.size());
+  const auto m = static_cast<double>(b.size());
+  return 2 *
+         std::exp(stats::log_gamma(n + 1) + stats::log_gamma(m + 1) - stats::log_gamma(n + m + 1));
+}
+
+// p of the change between the runs of both sides, whose numbers it sets.
+std::optional<double> test_of_runs(size_t regimes, std::span<const RegimePair> pairs,
+                                   const PortedCondition& condition,
+                                   std::span<const ArmDirection> directions,
+                                   const ConditionVerdict& verdict,
+                                   const std::vector<std::string>& arms, Attribution& of) {
+  const auto figures = [&](size_t side, int64_t& runs) {
+    std::vector<double> values;
+    for (const size_t run : runs_like(side, regimes, pairs, condition, arms)) {
+      const auto figure = changed_figure(*condition.cells[run], directions[run], verdict.verdict);
+      if (figure && std::isfinite(*figure)) values.push_back(*figure);
+    }
+    runs = std::max<int64_t>(1, std::ssize(values));
+    return values;
+  };
+  const std::vector<double> a = figures(verdict.a, of.runs_a);
+  const std::vector<double> b = figures(verdict.b, of.runs_b);
+  return p_between_runs(a, b);
 }
 
 }  // namespace
@@ -234,6 +322,7 @@ std::vector<Attribution> attribute(std::span<const Regime> regimes,
   const EagerConditions eager = eager_conditions(conditions);
   std::vector<Attribution> all;
   all.reserve(verdicts.size());
+  std::vector<std::optional<double>> tests(verdicts.size());  // p of a change between runs
   for (const ConditionVerdict& verdict : verdicts) {
     Attribution& of = all.emplace_back();
     const PortedCondition& condition = conditions[verdict.condition];
@@ -254,8 +343,8 @@ std::vector<Attribution> attribute(std::span<const Regime> regimes,
                : of.axes.size() == 1 ? AttributionBasis::kOneAxis
                : kinds.size() == 1   ? AttributionBasis::kOneKind
                                      : AttributionBasis::kConfounded;
-    if (of.basis == AttributionBasis::kOneAxis) of.responsible = of.axes[0];
-    if (of.basis == AttributionBasis::kOneKind) of.responsible = kinds[0];
+    if (of.basis == AttributionBasis::kOneAxis) of.suspect = of.axes[0];
+    if (of.basis == AttributionBasis::kOneKind) of.suspect = kinds[0];
     if (!is_change(verdict.verdict)) continue;
     if (of.basis == AttributionBasis::kConfounded && is_flip(verdict.verdict)) {
       const RegimePair* clean = clean_pair(pairs, condition, directions[verdict.condition], verdict,
@@ -264,15 +353,21 @@ std::vector<Attribution> attribute(std::span<const Regime> regimes,
         of.basis = AttributionBasis::kCleanPair;
         of.clean_a = clean->a;
         of.clean_b = clean->b;
-        of.responsible =
-            perturbations_of(axes_about(*clean, arms, condition.stratum.model)).front();
+        of.suspect = perturbations_of(axes_about(*clean, arms, condition.stratum.model)).front();
       }
     }
     const RegimeCell* in_a = condition.cells[verdict.a];
     of.about_compiler = in_a != nullptr && in_a->execution != Execution::kEager &&
-                        of.control == ControlState::kHeld &&
-                        perturbation_of(of.responsible) == "stack";
-    of.text = basis_text(of, regimes) + control_text(of);
+                        of.control == ControlState::kHeld && perturbation_of(of.suspect) == "stack";
+    if (!of.suspect.empty())
+      tests[all.size() - 1] = test_of_runs(regimes.size(), pairs, condition,
+                                           directions[verdict.condition], verdict, arms, of);
+  }
+  const std::vector<std::optional<double>> p = holm_of(tests);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!is_change(verdicts[i].verdict)) continue;
+    all[i].is_responsible = p[i] && *p[i] < options.alpha;
+    all[i].text = basis_text(all[i], regimes) + control_text(all[i]);
   }
   return all;
 }

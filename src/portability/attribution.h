@@ -2,6 +2,7 @@
 // tell.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,7 @@ std::vector<std::string> perturbations_of(const std::vector<std::string>& axes);
 
 enum class AttributionBasis {
   kNoAxis,   // the identities agree: other processes, another time
-  kOneAxis,  // one axis differs, and is responsible
+  kOneAxis,  // one axis differs
   kOneKind,  // several axes of one perturbation differ together: "stack"; which of them isn't told
   kCleanPair,   // several differ, but two other regimes that differ on one show the same flip
   kConfounded,  // several differ, and nothing tells them apart
@@ -65,8 +66,14 @@ struct Attribution {
   AttributionBasis basis = AttributionBasis::kConfounded;
   std::vector<std::string> axes;      // of the identity, that differ
   std::vector<std::string> unstated;  // that may
-  std::string responsible;            // one axis or perturbation; empty: none is
-  size_t clean_a = 0;                 // of kCleanPair
+  // One axis or perturbation, which alone can be responsible; empty: several can, or none.
+  std::string suspect;
+  // It is responsible: the command has several runs of either side's identity, and these differ by
+  // more than runs of one identity do.
+  bool is_responsible = false;
+  int64_t runs_a = 1;  // of either side's identity with the condition, itself included
+  int64_t runs_b = 1;
+  size_t clean_a = 0;  // of kCleanPair
   size_t clean_b = 0;
   ControlState control = ControlState::kNone;
   std::string control_arm;  // empty: none

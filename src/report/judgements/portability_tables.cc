@@ -42,6 +42,13 @@ int64_t surviving_points(const RobustnessIndex& index) {
                                [](const RetainedShare& point) { return point.gone.empty(); });
 }
 
+// The axis that is responsible, with "?" where the runs don't show that; else the reason why none
+// is.
+std::string suspect_text(const Attribution& of) {
+  if (of.suspect.empty()) return std::string(attribution_basis_name(of.basis));
+  return of.is_responsible ? of.suspect : of.suspect + "?";
+}
+
 TableCell optional_text(const std::string& text) {
   return text.empty() ? TableCell::absent() : TableCell::of(text);
 }
@@ -313,34 +320,31 @@ CappedTable verdict_table(const Portability& of, bool changes_alone, size_t most
       return in.ratio ? TableCell::of(std::string(verdict_name(in.verdict))) : TableCell::absent();
     };
     const bool changed = is_change(verdict.verdict);
-    table.rows.push_back(
-        {TableCell::of(std::string(phase_name(s.phase))),
-         TableCell::of(s.model),
-         TableCell::of(s.scenario),
-         TableCell::of(s.new_tokens),
-         TableCell::of(s.batch),
-         TableCell::of(condition.arm()),
-         optional_text(condition.config.cache),
-         optional_text(condition.config.mode),
-         optional_text(condition.config.dynamic),
-         optional_text(condition.config.quantization),
-         TableCell::of(of.regimes[verdict.a].name),
-         TableCell::of(of.regimes[verdict.b].name),
-         TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
-         ratio_cell(verdict.ratio),
-         p_holm_cell(verdict.p_holm),
-         p_holm_cell(verdict.tost_p_holm),
-         lost(verdict.a),
-         lost(verdict.b),
-         direction(verdict.a),
-         direction(verdict.b),
-         changed ? optional_text(attribution.responsible.empty()
-                                     ? std::string(attribution_basis_name(attribution.basis))
-                                     : attribution.responsible)
-                 : TableCell::absent(),
-         changed ? TableCell::of(std::string(control_state_name(attribution.control)))
-                 : TableCell::absent(),
-         optional_text(verdict.reason)});
+    table.rows.push_back({TableCell::of(std::string(phase_name(s.phase))),
+                          TableCell::of(s.model),
+                          TableCell::of(s.scenario),
+                          TableCell::of(s.new_tokens),
+                          TableCell::of(s.batch),
+                          TableCell::of(condition.arm()),
+                          optional_text(condition.config.cache),
+                          optional_text(condition.config.mode),
+                          optional_text(condition.config.dynamic),
+                          optional_text(condition.config.quantization),
+                          TableCell::of(of.regimes[verdict.a].name),
+                          TableCell::of(of.regimes[verdict.b].name),
+                          TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
+                          ratio_cell(verdict.ratio),
+                          p_holm_cell(verdict.p_holm),
+                          p_holm_cell(verdict.tost_p_holm),
+                          lost(verdict.a),
+                          lost(verdict.b),
+                          direction(verdict.a),
+                          direction(verdict.b),
+                          changed ? optional_text(suspect_text(attribution)) : TableCell::absent(),
+                          changed
+                              ? TableCell::of(std::string(control_state_name(attribution.control)))
+                              : TableCell::absent(),
+                          optional_text(verdict.reason)});
   }
   return capped(std::move(table), most);
 }
