@@ -1,7 +1,7 @@
 // Simulates the analysis' rates of false claims, of differences found and of coverage, beside the
 // bars. `calibration TRIALS [SEED [PART]]` prints Markdown tables and fails where a bar is missed
 // by more than chance explains. PART is one of comparisons, pairs, sequential, blocks, runs,
-// losses, robustness, commands and routing.
+// few, losses, robustness, commands and routing.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -379,8 +379,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "calibration: expected at least 100 TRIALS\n");
     return 2;
   }
-  // Four take a quarter of the trials: each of theirs analyses many runs. So does the first, half of
-  // the time of all, which in a short form is content with half of them.
+  // Five take a quarter of the trials: each of theirs analyses many runs. So does the first, half
+  // of the time of all, which in a short form is content with half of them.
   const int64_t of_comparisons = trials < 1000 ? trials / 2 : trials;
   const std::pair<std::string_view, std::function<bool()>> parts[] = {
       {"comparisons", [&] { return assay::calibrate_comparisons(of_comparisons, seed); }},
@@ -388,6 +388,7 @@ int main(int argc, char** argv) {
       {"sequential", [&] { return assay::calibrate_sequential(trials, seed); }},
       {"blocks", [&] { return assay::calibrate_blocks(trials / 4, seed); }},
       {"runs", [&] { return assay::calibrate_runs(trials / 4, seed); }},
+      {"few", [&] { return assay::calibrate_few(trials / 4, seed); }},
       {"losses", [&] { return assay::calibrate_losses(trials, seed); }},
       {"robustness", [&] { return assay::calibrate_robustness(trials, seed); }},
       {"commands", [&] { return assay::calibrate_commands(trials / 4, seed); }},

@@ -12,6 +12,8 @@ bool calibrate_blocks(int64_t trials, uint64_t seed);
 // Two equal commands that print several samples an invocation, where samples of an invocation are
 // alike and invocations are not.
 bool calibrate_commands(int64_t trials, uint64_t seed);
+// Contrasts of few processes: equal arms that are said to differ, coverage and widths.
+bool calibrate_few(int64_t trials, uint64_t seed);
 // Comparisons of runs whose processes die, and of programs that differ by less than the margin.
 bool calibrate_losses(int64_t trials, uint64_t seed);
 // Contrasts paired by repetitions or by rounds of processes, beside the unpaired test on the same

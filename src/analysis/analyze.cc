@@ -78,6 +78,9 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
       [&](Named& named) { find_constants(samples, named); },
       [&](Named& named) { find_dependence(samples, findings.latencies, named); },
       [&](Named& named) { find_process_spread(samples, findings.latencies, named); },
+      [&](Named& named) {
+        find_single_processes(samples, findings.latencies, findings.contrasts, options, named);
+      },
       [&](Named& named) { find_cold_starts(samples, options, named); }};
   std::vector<Named> found(std::size(finders));
   for_each_index(found.size(), pool, [&](size_t i) { finders[i](found[i]); });

@@ -31,6 +31,9 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
   command.add_option("--resamples", options->resamples, "bootstrap resamples (default 10000)")
       ->check(count_between(100, 1'000'000))
       ->type_name("N");
+  command.add_flag("--allow-single-process", options->allow_single_process,
+                   "judge arms of one process each by their rows, as if nothing differed between "
+                   "processes of one program");
   command.add_option("--seed", options->seed, "seed of the bootstrap (default 42)")
       ->check(seed_number())
       ->type_name("N");
@@ -42,7 +45,7 @@ std::shared_ptr<bool> add_from_findings(CLI::App& command) {
   CLI::Option* flag = command.add_flag("--from-findings", *given,
                                        "take findings as they are and read no rows: each path is a "
                                        "findings.json, or a bundle with an analysis/findings.json");
-  for (const char* name : {"--margin", "--resamples", "--seed"}) {
+  for (const char* name : {"--margin", "--resamples", "--seed", "--allow-single-process"}) {
     flag->excludes(command.get_option(name));
   }
   return given;

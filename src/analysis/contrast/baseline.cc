@@ -63,10 +63,11 @@ void contrast_with_baseline(const ContrastInputs& in, Findings& findings, Thread
     }
   }
   const std::vector<stats::Widening> widenings = contrast_widenings(samples, in.units, pairs);
+  const std::vector<SharedSpread> spreads = spreads_of_pairs(samples, in.units, pairs);
   const PairResamples resampled(samples, in.units, in.resampled, pairs, in.options, pool);
   findings.contrasts.resize(pairs.size());
   for_each_index(pairs.size(), pool, [&](size_t i) {
-    findings.contrasts[i] = contrast_pair(in, resampled, pairs[i], widenings[i]);
+    findings.contrasts[i] = contrast_pair(in, resampled, pairs[i], {widenings[i], spreads[i]});
   });
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;

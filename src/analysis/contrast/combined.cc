@@ -251,6 +251,7 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
     all.left_out += part->left_out;
     if (part->unit != all.unit) all.unit = ContrastUnit::kRows;
     all.paired = all.paired && part->paired;
+    all.one_process = all.one_process || part->one_process;
     ++all.stratum_verdicts[part->verdict];
     log_ratio += std::log(part->ratio) / static_cast<double>(parts.size());
     log_median_ratio += std::log(*part->median_ratio) / static_cast<double>(parts.size());
@@ -279,7 +280,7 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
   if (interval && processes && !same_rounds) {
     interval = stats::stretched(*interval, all.ratio, sharing(strata, error_of));
   }
-  all.ratio_interval = widened_ratio(interval, all, in.options);
+  all.ratio_interval = widened_ratio(interval, all, all.widening, in.options);
   if (!combined) {
     add_constant_tests(moments, in.options, all);
     return all;

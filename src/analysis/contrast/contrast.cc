@@ -9,6 +9,7 @@
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/typical.h"
 #include "analysis/contrast/verdict.h"
+#include "analysis/rows/processes.h"
 #include "base/text/counts.h"
 #include "stats/estimates/few_values.h"
 #include "stats/estimates/ratio.h"
@@ -54,6 +55,15 @@ std::optional<stats::Interval> bootstrapped(const ContrastInputs& in,
   return stats::calibrated_ratio_interval(means, together, ratio_bootstrap(in.options));
 }
 
+std::optional<stats::Interval> t_interval_of_ratio(const stats::StratumMoments& pair,
+                                                   double confidence) {
+  const auto log_ratio = stats::combined_log_ratio({&pair, 1});
+  if (!log_ratio) return std::nullopt;
+  const auto logs = stats::t_interval(log_ratio->estimate, log_ratio->error, confidence);
+  if (!logs) return std::nullopt;
+  return stats::Interval{std::exp(logs->low), std::exp(logs->high)};
+}
+
 std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
   std::set<std::pair<std::string, int64_t>> all;
   const Row* last = nullptr;
@@ -92,13 +102,14 @@ int64_t independent_strata(const Contrast& contrast) {
 
 std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
                                              const Contrast& contrast,
+                                             const stats::Widening& widening,
                                              const AnalysisOptions& options) {
   if (!interval) return std::nullopt;
   const int64_t freedom =
       contrast.paired ? contrast.units_arm - 1 : contrast.units_arm + contrast.units_baseline - 2;
   const auto df = static_cast<double>(freedom * independent_strata(contrast));
   return stats::stretched(*interval, contrast.ratio,
-                          stats::interval_widening(df, contrast.widening, options.confidence));
+                          stats::interval_widening(df, widening, options.confidence));
 }
 
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options) {
@@ -127,9 +138,10 @@ bool same_prompts(const Group& a, const Group& b) {
 }
 
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
-  if (contrast.any_look) return contrast.verdict;
   const ShownRatio shown{contrast.ratio, contrast.ratio_interval, has_few_processes(contrast),
-                         contrast.ratio_process_range};
+                         contrast.ratio_process_range,
+                         contrast.one_process && !options.allow_single_process};
+  if (contrast.any_look) return withheld(shown) ? Verdict::kInconclusive : contrast.verdict;
   const Verdict tested =
       verdict_of(shown, {contrast.p_holm, contrast.tost_p_holm}, options.alpha, options.margin);
   // The tests' normal distribution is the bootstrap's to confirm.
@@ -138,12 +150,13 @@ Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
 }
 
 Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
-                       const GroupPair& pair, const stats::Widening& widening) {
+                       const GroupPair& pair, const PairErrors& errors) {
   const Group& group = in.samples.groups[pair.arm];
   const Group& base = in.samples.groups[pair.baseline];
   const PairUnits units = in.units.pair(pair);
   Contrast contrast;
-  contrast.widening = widening;
+  contrast.widening = errors.widening;
+  contrast.shared_df = errors.spread.df;
   contrast.phase = in.samples.strata[group.stratum].phase;
   contrast.stratum = group.stratum;
   contrast.arm = in.samples.arms[group.arm];
@@ -152,6 +165,8 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.n_baseline = static_cast<int64_t>(base.warm.size());
   contrast.unit = in.units.of(group.stratum);
   contrast.paired = in.units.paired(group.stratum);
+  contrast.one_process = contrast.unit != ContrastUnit::kProcesses &&
+                         (is_of_one_process(group) || is_of_one_process(base));
   contrast.units_arm = static_cast<int64_t>(units.arm.size());
   contrast.units_baseline = static_cast<int64_t>(units.baseline.size());
   contrast.left_out = units.left_out;
@@ -172,15 +187,16 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
         verdict_at_any_look(contrast, margin_at_any_look(in.samples, group.stratum, in.options));
     return contrast;
   }
+  const stats::Widening widening = both(errors.widening, errors.spread.own);
   contrast.ratio_interval =
-      widened_ratio(bootstrapped(in, resampled, pair, units), contrast, in.options);
+      widened_ratio(bootstrapped(in, resampled, pair, units), contrast, widening, in.options);
   if (has_few_processes(contrast)) {
     contrast.ratio_process_range =
         ratio_range(units.arm_means, units.baseline_means, contrast.paired);
     contrast.difference_process_range_ms =
         difference_range(units.arm_means, units.baseline_means, contrast.paired);
   }
-  contrast.typical = typical_ratio(in, pair, widening, in.options.confidence);
+  contrast.typical = typical_ratio(in, pair, errors.widening, in.options.confidence);
   auto moments = pair_moments(units, contrast.paired);
   std::optional<stats::StandardError> error;
   if (moments) {
@@ -188,6 +204,10 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
     moments->apart = apart(group, base);
     error = stats::difference_error(*moments);
     add_mean_tests(*moments, error, in.options, contrast);
+    // A bootstrap of two or three values knows no more of their spread than they do.
+    if (are_few_processes(contrast.units_arm, contrast.units_baseline) && contrast.shared_df) {
+      contrast.ratio_interval = t_interval_of_ratio(*moments, in.options.confidence);
+    }
   }
   add_row_effects(in, pair, error, contrast);
   return contrast;

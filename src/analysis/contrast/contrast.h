@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/contrast/resampling.h"
+#include "analysis/contrast/shared_processes.h"
 #include "analysis/contrast/units.h"
 #include "analysis/findings/findings.h"
 #include "stats/estimates/quantile_ratio.h"
@@ -49,10 +50,16 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
                              const std::vector<std::string>& void_because,
                              stats::QuantileBootstrap& quantiles, ThreadPool* pool);
 
-// Figures of one pair on one stratum, not yet adjusted or judged. `widening` is the pair's own of
-// contrast_widenings(), `resampled` has the pair.
+// Errors of a pair as its family tells them: the pair's own of contrast_widenings() and
+// spreads_of_pairs().
+struct PairErrors {
+  stats::Widening widening{};
+  SharedSpread spread{};
+};
+
+// Figures of one pair on one stratum, not yet adjusted or judged. `resampled` has the pair.
 Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
-                       const GroupPair& pair, const stats::Widening& widening);
+                       const GroupPair& pair, const PairErrors& errors);
 
 // Moments of both arms' units, without widening. Absent for fewer than two.
 std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool paired);
@@ -61,9 +68,10 @@ std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool p
 // them.
 int64_t independent_strata(const Contrast& contrast);
 
-// The bootstrap's interval of the contrast's ratio, as wide as its units' dependence makes it.
+// The bootstrap's interval of the contrast's ratio, as wide as `widening` makes it.
 std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
                                              const Contrast& contrast,
+                                             const stats::Widening& widening,
                                              const AnalysisOptions& options);
 
 // Tests of samples of which each is one value repeated, where no error can be estimated and

@@ -115,11 +115,13 @@ void contrast_rivals(const ContrastInputs& in, const std::vector<Contrast>& cont
     for (size_t i = 1; i < one.groups.size(); ++i) pairs.push_back({one.groups[0], one.groups[i]});
   }
   const std::vector<stats::Widening> widenings = rival_widenings(in, pairs, contrasts);
+  const std::vector<SharedSpread> spreads = spreads_of_pairs(in.samples, in.units, pairs);
   const PairResamples resampled(in.samples, in.units, in.resampled, pairs, in.options, pool);
   for_each_index(races.size(), pool, [&](size_t r) {
     for (size_t i = 1; i < races[r].groups.size(); ++i) {
       const size_t at = first[r] + i - 1;
-      races[r].rivals.push_back(contrast_pair(in, resampled, pairs[at], widenings[at]));
+      races[r].rivals.push_back(
+          contrast_pair(in, resampled, pairs[at], {widenings[at], spreads[at]}));
     }
   });
 }
@@ -148,10 +150,15 @@ void add_alternative(const ContrastInputs& in, const std::string& figure, double
       {figure, samples.arms[samples.groups[best].arm], ratio->ratio, *ratio->interval});
 }
 
+// One process of an arm shows nothing of what differs between processes, by any figure.
+bool withheld_for_one_process(const AnalysisOptions& options, const Race& race) {
+  return !options.allow_single_process && std::ranges::any_of(race.rivals, &Contrast::one_process);
+}
+
 // Adds the choices by p50, and by the highest percentile that all arms of the race have enough rows
 // for.
 void add_alternatives(const ContrastInputs& in, stats::QuantileBootstrap& quantiles, Race& race) {
-  if (race.groups.size() < 2) return;
+  if (race.groups.size() < 2 || withheld_for_one_process(in.options, race)) return;
   // Typical calls that decide are told by themselves.
   if (!race.decision.typical) add_alternative(in, "p50", 0.5, quantiles, race);
   for (const auto& [figure, p] : {std::pair{"p99", 0.99}, std::pair{"p95", 0.95}}) {
@@ -179,6 +186,7 @@ void blame_slow_rows(const Samples& samples, const GroupPair& pair, TypicalChoic
 void decide_by_typical_calls(const ContrastInputs& in, Race& race) {
   const Decision::Kind kind = race.decision.kind;
   const bool open = kind == Decision::Kind::kUndecided || kind == Decision::Kind::kAhead;
+  if (withheld_for_one_process(in.options, race)) return;
   if (!open || !in.units.paired(race.decision.stratum)) return;
   const auto median = [&](size_t g) { return *stats::median(in.samples.groups[g].sorted_ms); };
   const size_t best = *std::ranges::min_element(race.groups, {}, median);

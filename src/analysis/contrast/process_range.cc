@@ -55,7 +55,8 @@ bool are_few_processes(int64_t arm, int64_t baseline) {
 
 bool has_few_processes(const Contrast& contrast) {
   return contrast.unit == ContrastUnit::kProcesses && !contrast.any_look &&
-         are_few_processes(contrast.units_arm, contrast.units_baseline);
+         are_few_processes(contrast.units_arm, contrast.units_baseline) &&
+         contrast.shared_df.value_or(0) < kLeastFreedomOfInterval;
 }
 
 bool bears_out(const std::optional<stats::Interval>& ratio_range, Verdict verdict, double margin) {

@@ -9,11 +9,14 @@
 
 namespace assay {
 
+// Degrees of freedom of so many processes, which an interval needs however it gets them.
+inline constexpr double kLeastFreedomOfInterval = kLeastProcessesOfInterval - 1;
+
 // Least and largest of at least two values; absent: there are fewer.
 std::optional<stats::Interval> range_of(std::span<const double> values);
 
-// The least and largest mean of one group's processes, in milliseconds. Absent where processes
-// aren't the stratum's unit, or are fewer than two or at least kLeastProcessesOfInterval.
+// The least and largest mean of one group's processes, in milliseconds, where they are fewer than
+// kLeastProcessesOfInterval; else absent, as where processes aren't the stratum's unit.
 std::optional<stats::Interval> mean_process_range(ContrastUnit unit, const UnitSeries& series);
 
 // Two arms' processes, a value each. Paired: least and largest ratio within a round. Else from the

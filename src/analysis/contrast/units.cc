@@ -254,7 +254,10 @@ Units::Units(const Samples& samples, bool order_recorded)
 
 PairUnits pair_units(const UnitSeries& arm, const UnitSeries& base, bool paired) {
   if (!paired || arm.keys == base.keys) {
-    return {unit_values(arm), unit_values(base), arm.mean_ms, base.mean_ms, arm.spans, base.spans};
+    PairUnits units{unit_values(arm), unit_values(base), arm.mean_ms,
+                    base.mean_ms,     arm.spans,         base.spans};
+    units.keys = arm.keys;
+    return units;
   }
   std::map<int64_t, size_t> places;
   for (size_t u = 0; u < base.keys.size(); ++u) places[base.keys[u]] = u;
@@ -269,6 +272,7 @@ PairUnits pair_units(const UnitSeries& arm, const UnitSeries& base, bool paired)
   PairUnits units{unit_values(of_arm), unit_values(of_base), of_arm.mean_ms,
                   of_base.mean_ms,     of_arm.spans,         of_base.spans};
   units.whole = false;
+  units.keys = of_arm.keys;
   return units;
 }
 

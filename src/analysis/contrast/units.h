@@ -51,8 +51,9 @@ struct PairUnits {
   std::vector<double> baseline_means;
   std::vector<UnitSpan> arm_spans{};
   std::vector<UnitSpan> baseline_spans{};
-  bool whole = true;     // no row was left out: both are their groups' unit_values()
-  int64_t left_out = 0;  // repetitions that one of them lacks; of pairs alone
+  bool whole = true;            // no row was left out: both are their groups' unit_values()
+  int64_t left_out = 0;         // repetitions that one of them lacks; of pairs alone
+  std::vector<int64_t> keys{};  // of the arm's units; of pairs of both's
 };
 
 // The units of two series; `paired`: only the units that both have. It leaves `left_out` to its

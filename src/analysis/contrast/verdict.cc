@@ -7,7 +7,21 @@
 namespace assay {
 namespace {
 
+// True if all of it lies farther from 1 than two processes of one arm ever did.
+bool is_beyond_processes(const std::optional<stats::Interval>& of) {
+  return of && (of->low > kMostBetweenProcesses || of->high < 1 / kMostBetweenProcesses);
+}
+
+}  // namespace
+
+bool withheld(const ShownRatio& shown) {
+  return shown.one_process && !is_beyond_processes(shown.interval);
+}
+
+namespace {
+
 bool agrees(const ShownRatio& shown, Verdict verdict, double margin) {
+  if (withheld(shown)) return false;
   if (shown.too_few && !bears_out(shown.range, verdict, margin)) return false;
   if (!shown.interval) return true;
   if (verdict != Verdict::kEquivalent) return !shown.interval->contains(1);
@@ -22,7 +36,9 @@ Verdict verdict_of(const ShownRatio& shown, const AdjustedTests& p, double alpha
   };
   if (holds(p.equivalence, Verdict::kEquivalent)) return Verdict::kEquivalent;
   const Verdict direction = shown.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
-  return holds(p.difference, direction) ? direction : Verdict::kInconclusive;
+  const bool decided =
+      holds(p.difference, direction) || (shown.too_few && is_beyond_processes(shown.range));
+  return decided ? direction : Verdict::kInconclusive;
 }
 
 std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values) {

@@ -20,6 +20,7 @@ struct ShownRatio {
   std::optional<stats::Interval> interval = {};  // absent: its tests stand alone
   bool too_few = false;  // processes: `range` has to bear the verdict out too
   std::optional<stats::Interval> range = {};
+  bool one_process = false;  // of an arm: nothing shows what differs between processes
 };
 
 // p of a ratio of 1, and of one beyond the margin, after Holm; absent: not tested.
@@ -28,7 +29,12 @@ struct AdjustedTests {
   std::optional<double> equivalence;
 };
 
-// Equivalent before faster or slower, where both hold.
+// True if no test can decide it: an arm ran in one process, and the ratio isn't beyond
+// kMostBetweenProcesses.
+bool withheld(const ShownRatio& shown);
+
+// Equivalent before faster or slower, where both hold. A range of too few processes beyond
+// kMostBetweenProcesses decides by itself, and one process decides nothing else.
 Verdict verdict_of(const ShownRatio& shown, const AdjustedTests& p, double alpha, double margin);
 
 // Holm's adjustment of those values that are there, in their places.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analysis/contrast/process_range.h"
+#include "analysis/contrast/shared_processes.h"
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
 #include "analysis/rows/losses.h"
@@ -157,12 +158,30 @@ std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
   return all;
 }
 
+namespace {
+
+// On the scale of logarithms, since a time has no bound above.
+std::optional<stats::Interval> t_interval_of_mean(std::span<const double> units,
+                                                  const stats::Widening& widening,
+                                                  double confidence) {
+  const auto moments = stats::moments(units);
+  if (!moments || !(moments->mean > 0)) return std::nullopt;
+  const auto n = static_cast<double>(moments->n);
+  const stats::StandardError error{std::sqrt(moments->variance / n) / moments->mean, n - 1};
+  const auto logs = stats::t_interval(0, error.widened(widening), confidence);
+  if (!logs) return std::nullopt;
+  return stats::Interval{moments->mean * std::exp(logs->low), moments->mean * std::exp(logs->high)};
+}
+
+}  // namespace
+
 std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* pool) {
   const Samples& samples = in.samples;
   const Resampled& resampled = in.resampled;
   const AnalysisOptions& options = in.options;
   const std::vector<Dependence> of_rows = group_dependences(samples);
   const std::vector<Dependence> dependence = unit_dependences(samples, in.units, of_rows);
+  const std::vector<SharedSpread> spreads = spreads_of_groups(samples, in.units);
   std::vector<Latency> all(samples.groups.size());
   for_each_index(all.size(), pool, [&](size_t g) {
     const Group& group = samples.groups[g];
@@ -173,18 +192,23 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
     latency.parity_failed = group.parity_failed;
     latency.n = static_cast<int64_t>(order.size());
     latency.mean = stats::mean(group.warm_ms);
-    const stats::Widening& widening = dependence[g].widening;
-    latency.mean_process_range = mean_process_range(in.units.of(group.stratum), in.units.series(g));
+    const stats::Widening widening = both(dependence[g].widening, spreads[g].own);
+    const UnitSeries& series = in.units.series(g);
+    latency.mean_process_range = mean_process_range(in.units.of(group.stratum), series);
+    if (latency.mean_process_range && spreads[g].df.value_or(0) >= kLeastFreedomOfInterval) {
+      latency.mean_process_range.reset();
+      latency.mean_interval = t_interval_of_mean(unit_values(series), widening, options.confidence);
+    }
     if (resampled[g] && !is_constant(group)) {
       const auto interval = stats::calibrated_mean_interval(*resampled[g], mean_bootstrap(options));
-      if (interval && !latency.mean_process_range) {
-        const auto df = static_cast<double>(in.units.series(g).keys.size() - 1);
+      if (interval && !latency.mean_process_range && !latency.mean_interval) {
+        const auto df = static_cast<double>(series.keys.size() - 1);
         latency.mean_interval =
             stats::stretched(*interval, resampled[g]->mean,
                              stats::interval_widening(df, widening, options.confidence));
       }
       latency.n_effective = static_cast<double>(latency.n) / of_rows[g].inflation;
-      latency.widening = widening.error;
+      latency.widening = dependence[g].widening.error;
     }
     latency.median = stats::median(order);
     latency.sd = stats::standard_deviation(group.warm_ms);

@@ -37,6 +37,11 @@ std::string_view contrast_unit_name(ContrastUnit unit);
 // and a verdict needs that range beside the test (contrast/process_range.h).
 inline constexpr int64_t kLeastProcessesOfInterval = 4;
 
+// No two processes of one arm were ever seen to differ by as much: a ratio beyond it is decided
+// however few processes ran. Measured were 2.01 (torch, a tiny model on an H100) and 1.60 (native,
+// two cores with neighbours); docs/statistics.md, "Units and pairs".
+inline constexpr double kMostBetweenProcesses = 2.5;
+
 // A ratio of two arms' figures, and how sure it is.
 struct SpreadRatio {
   double ratio = 1;
@@ -68,15 +73,22 @@ struct Contrast {
   // interval and verdict hold at any look, and there are no tests (contrast/any_look.h).
   bool any_look = false;
   int64_t left_out = 0;  // repetitions that only one arm has a warm row of: they leave the pair
+  // An arm ran in a single process: nothing here shows what differs between processes of one
+  // program, so that only a ratio beyond kMostBetweenProcesses is decided, unless the options allow
+  // it.
+  bool one_process = false;
+  // Degrees of freedom of the spread between processes, where all strata of the phase tell more of
+  // it than this one's own do (contrast/shared_processes.h).
+  std::optional<double> shared_df = {};
   // Widening of the standard errors below and their degrees of freedom, against those of
   // independent rows (dependence.h). Combined: the widening of its error by all strata's.
   stats::Widening widening;
   double ratio = 1;                               // arm / baseline, of means; below 1 is faster
   std::optional<stats::Interval> ratio_interval;  // stats::calibrated_ratio_interval()
   // Range of the ratios, present if processes are the unit and an arm has fewer than
-  // kLeastProcessesOfInterval: the least and the largest ratio of a round of processes, or of
-  // unpaired arms of two processes. There is no ratio_interval then, nor any other interval of this
-  // contrast.
+  // kLeastProcessesOfInterval whose spread other strata don't tell: the least and the largest ratio
+  // of a round of processes, or of unpaired arms of two processes. There is no ratio_interval then,
+  // nor any other interval of this contrast.
   std::optional<stats::Interval> ratio_process_range = {};
   std::optional<double> median_ratio;
   // The ratio of typical calls, which a few slow ones don't touch; of pairs: contrast/typical.h.

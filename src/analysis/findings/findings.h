@@ -30,7 +30,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 16;
+inline constexpr int kFindingsSchemaVersion = 17;
 
 struct Findings {
   AnalysisOptions options;

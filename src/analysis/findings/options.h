@@ -17,6 +17,8 @@ struct AnalysisOptions {
   int64_t minimum_rows = 5;  // warm ok rows that a contrast needs of each arm
   double cold_factor = 3;    // a first sample this many times the median of the rest is skew
   double notable = 0.01;     // drifts and disagreements below this share aren't findings
+  // Arms of one process each are judged by their rows, as if nothing differed between processes.
+  bool allow_single_process = false;
 };
 
 }  // namespace assay

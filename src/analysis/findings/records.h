@@ -58,12 +58,12 @@ struct Record<stats::TwoWayAnova> {
 template <>
 struct Record<AnalysisOptions> {
   using T = AnalysisOptions;
-  static constexpr auto kMembers =
-      std::tuple(field("margin", &T::margin), field("margin_asked", &T::margin_asked),
-                 field("alpha", &T::alpha), field("confidence", &T::confidence),
-                 field("power", &T::power), field("resamples", &T::resamples),
-                 field("seed", &T::seed), field("minimum_rows", &T::minimum_rows),
-                 field("cold_factor", &T::cold_factor), field("notable", &T::notable));
+  static constexpr auto kMembers = std::tuple(
+      field("margin", &T::margin), field("margin_asked", &T::margin_asked),
+      field("alpha", &T::alpha), field("confidence", &T::confidence), field("power", &T::power),
+      field("resamples", &T::resamples), field("seed", &T::seed),
+      field("minimum_rows", &T::minimum_rows), field("cold_factor", &T::cold_factor),
+      field("notable", &T::notable), field("allow_single_process", &T::allow_single_process));
 };
 template <>
 struct Record<StudySummary> {
@@ -231,7 +231,8 @@ struct Record<Contrast> {
       field("strata", &T::strata), field("n_arm", &T::n_arm), field("n_baseline", &T::n_baseline),
       field("unit", &T::unit), field("paired", &T::paired), field("units_arm", &T::units_arm),
       field("units_baseline", &T::units_baseline), field("left_out", &T::left_out),
-      field("any_look", &T::any_look), findings_record::ContrastVerdict{},
+      field("any_look", &T::any_look), field("one_process", &T::one_process),
+      field("shared_df", &T::shared_df), findings_record::ContrastVerdict{},
       field("widening", &T::widening), field("ratio", &T::ratio),
       field("ratio_interval", &T::ratio_interval),
       field("ratio_process_range", &T::ratio_process_range),

@@ -23,6 +23,8 @@ inline Contrast contrast(std::optional<size_t> stratum) {
   c.units_arm = 5;
   c.units_baseline = 4;
   c.left_out = 1;
+  c.one_process = true;
+  c.shared_df = 6.5;
   c.widening = {1.5, 0.5, 0.125};
   c.ratio = 0.875;
   c.ratio_interval = kInterval;
@@ -115,7 +117,8 @@ inline Findings whole_findings() {
                .seed = UINT64_MAX,
                .minimum_rows = 6,
                .cold_factor = 4,
-               .notable = 0.5};
+               .notable = 0.5,
+               .allow_single_process = true};
   f.identity = {{"cpu", "Example"}, {"arms.eager.threads", "2"}};
   f.study = {"s", "eager", {"eager", "static"}, "shuffled", 1, 2, 3, "2026-11-20", true, 60};
   f.sittings = {{"2026-11-20", 5, 55, {{"gpus.uuid", "GPU-1", "GPU-2"}}}};

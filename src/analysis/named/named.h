@@ -132,10 +132,15 @@ void find_recompile_tails(const ContrastInputs& in, const std::vector<Tail>& tai
 
 // "process_spread": of each phase, how much of the variance of its arms' means lies between worker
 // processes, and how much narrower intervals would be with twice the repetitions or twice the
-// processes. "one_process": phases whose arms ran in one process each, so that no interval holds
-// the differences between processes of one program.
+// processes.
 void find_process_spread(const Samples& samples, const std::vector<Latency>& latencies,
                          std::vector<Finding>& findings);
+
+// "one_process": phases with arms that ran in one process each, so that no interval holds the
+// differences between processes of one program. A warning where that leaves comparisons open.
+void find_single_processes(const Samples& samples, const std::vector<Latency>& latencies,
+                           const std::vector<Contrast>& contrasts, const AnalysisOptions& options,
+                           std::vector<Finding>& findings);
 
 // Calls body(group, group) for each two arms of each stratum, once.
 template <typename Body>

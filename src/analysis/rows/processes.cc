@@ -13,6 +13,12 @@ int64_t process_of(const Row& row) {
   return row.process.value_or(0);
 }
 
+bool is_of_one_process(const Group& group) {
+  const auto is_told = [](const Row* row) { return row->process.has_value(); };
+  return !group.warm.empty() && std::ranges::all_of(group.warm, is_told) &&
+         !several_processes(group);
+}
+
 bool several_processes(const Group& group) {
   return std::ranges::any_of(group.warm, [&](const Row* row) {
     return process_of(*row) != process_of(*group.warm.front());

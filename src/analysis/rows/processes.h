@@ -21,6 +21,9 @@ int64_t process_of(const Row& row);
 // True if the group has warm rows of two processes or more.
 bool several_processes(const Group& group);
 
+// True if the group's warm rows name their process, and it is one.
+bool is_of_one_process(const Group& group);
+
 // Figure of a process' warm latencies.
 enum class ProcessFigure {
   kMean,

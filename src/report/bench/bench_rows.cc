@@ -57,6 +57,7 @@ void add_ratio(const Findings& findings, BenchRow& row) {
   row.ratio = contrast->ratio;
   row.ratio_interval = contrast->ratio_interval;
   row.ratio_process_range = contrast->ratio_process_range;
+  row.one_process = contrast->one_process;
   row.verdict = verdict_name(contrast->verdict);
 }
 

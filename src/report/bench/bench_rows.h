@@ -37,7 +37,8 @@ struct BenchRow {
   std::optional<double> ratio;  // of the mean time to the baseline's
   std::optional<stats::Interval> ratio_interval;
   std::optional<stats::Interval> ratio_process_range;  // likewise
-  std::string verdict;  // of that ratio; empty: the baseline's row; "not comparable": no ratio
+  bool one_process = false;  // an arm ran in a single one, so that no test decides
+  std::string verdict;       // of that ratio; empty: the baseline's row; "not comparable": no ratio
 };
 
 struct Bench {

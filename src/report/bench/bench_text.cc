@@ -100,7 +100,9 @@ TableCell ratio_cell(const BenchRow& row) {
   }
   const bool open = row.verdict == verdict_name(Verdict::kInconclusive);
   return TableCell::of(with_spread(*row.ratio, row.ratio_interval, row.ratio_process_range) + " " +
-                       (open && row.ratio_process_range ? "too few processes" : row.verdict));
+                       (open && row.one_process           ? "one process"
+                        : open && row.ratio_process_range ? "too few processes"
+                                                          : row.verdict));
 }
 
 // A column, and the function that makes a row's cell of it.

@@ -7,8 +7,11 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/beta.hpp>
+#include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <boost/math/special_functions/log1p.hpp>
+#include <boost/math/special_functions/polygamma.hpp>
+#include <boost/math/special_functions/trigamma.hpp>
 #include <cmath>
 #include <exception>
 #include <limits>
@@ -238,6 +241,18 @@ TailArea normal_upper(double z) {
 
 double log_gamma(double x) {
   return bm::lgamma(x, Quiet());
+}
+
+double digamma(double x) {
+  return bm::digamma(x, Quiet());
+}
+
+double trigamma(double x) {
+  return bm::trigamma(x, Quiet());
+}
+
+double tetragamma(double x) {
+  return bm::polygamma(2, x, Quiet());
 }
 
 }  // namespace assay::stats

@@ -45,5 +45,9 @@ TailArea normal_upper(double z);
 
 // ln Gamma(x), x > 0; std::lgamma writes a global.
 double log_gamma(double x);
+// Its first three derivatives.
+double digamma(double x);
+double trigamma(double x);
+double tetragamma(double x);
 
 }  // namespace assay::stats

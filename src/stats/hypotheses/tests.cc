@@ -32,7 +32,7 @@ StandardError StandardError::widened(const Widening& by) const {
 }
 
 double interval_widening(double df, const Widening& by, double confidence) {
-  if (by.error <= 1) return 1;
+  if (by.error <= 1 && by.df <= 1) return 1;
   constexpr double kLeast = 3;
   const double level = 1 - (1 - confidence) / 2;
   const double fewer = StandardError{1, df}.widened(by).df;

@@ -8,11 +8,11 @@ namespace assay::stats {
 inline constexpr double kMostAlike =
     0.97;  // the largest autocorrelation that an estimate counts as
 
-// Factors, against independent observations, on the standard error sd / sqrt(n) of a mean and on
-// its degrees of freedom.
+// Factors, against independent observations that know nothing but themselves, on the standard error
+// sd / sqrt(n) of a mean and on its degrees of freedom.
 struct Widening {
   double error = 1;         // times the standard error; at least 1
-  double df = 1;            // times the degrees of freedom; at most 1
+  double df = 1;            // times the degrees of freedom; at most 1 unless others are shared
   double log_variance = 0;  // of ln(error^2), where the autocorrelation is an estimate
 };
 
