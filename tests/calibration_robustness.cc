@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
 #include "base/text/counts.h"
 #include "calibration_lines.h"
+#include "gates/claim_answer.h"
 #include "portability/portability.h"
 
 namespace assay {
@@ -109,6 +111,31 @@ class BandSimulation : public CalibrationLines {
         least, most);
   }
 
+  // A claim about a phase whose third stratum takes `third` of the baseline's time, the others 0.9.
+  void claim(double third, double least, double most) {
+    const SpeedClaim about = *parse_claim("static faster than eager in prefill");
+    const auto found = count(1, [&](Random random, int64_t* flags) {
+      SyntheticBundle bundle(random());
+      for (const auto& [scenario, ratio] : {std::pair{"s0", 0.9}, {"s1", 0.9}, {"s2", third}}) {
+        for (const std::string arm : {"eager", "static"}) {
+          SyntheticCell cell{.arm = arm, .scenario = scenario};
+          cell.mean_ms = arm == "static" ? 10 * ratio : 10;
+          cell.processes = 10;
+          cell.process_shift = 0.05;
+          bundle.add(cell);
+        }
+      }
+      AnalysisOptions options;
+      options.resamples = 500;
+      const Findings findings = *analyze(bundle.build(), options, nullptr);
+      flags[0] = answer_claim(about, StratumFindings(findings)).verdict == GateVerdict::kPass;
+    });
+    add("gate: \"faster in prefill\" passes",
+        fmt::format("three strata at 0.9, 0.9 and {:g} of the time; processes differ by 5 %",
+                    third),
+        found[0], least, most);
+  }
+
   // So many runs of either commit, each of which takes its own 3 % more or less; the second commit
   // `slower` times as long.
   void blame(int64_t runs, double slower, double least, double most) {
@@ -163,6 +190,8 @@ bool calibrate_robustness(int64_t trials, uint64_t seed) {
   simulation.verdicts("same program", kShift, 0.8, 0.8, 1, 0, 0.05);
   simulation.verdicts("0.9 of the time in one, 1.1 in the other", kDirectionFlip, 0.9, 1.1, 1, 0.95,
                       1);
+  simulation.claim(1.05, 0, 0.05);
+  simulation.claim(0.8, 0.8, 1);
   for (const int64_t runs : {1, 2, 3}) simulation.blame(runs, 1, 0, 0.05);
   simulation.blame(3, 1.3, 0.8, 1);
   return simulation.print();

@@ -4,10 +4,13 @@
 #include <algorithm>
 
 #include "analysis/findings/spread_text.h"
+#include "base/text/listed.h"
 #include "base/text/text.h"
 
 namespace assay {
 namespace {
+
+constexpr size_t kMostNamed = 3;  // strata in a sentence
 
 // One stratum's answer to a claim.
 enum class Says { kSupports, kOpen, kContradicts };
@@ -128,6 +131,7 @@ class ClaimJudge {
     if (const auto pair = findings_.pair(stratum, claim_.arm, claim_.other)) {
       const bool open = pair->verdict == Verdict::kInconclusive;
       inconclusive_ += open ? 1 : 0;
+      if (open && may_oppose(*pair)) opposing_.push_back(stratum);
       const bool apart = pair->interval && (pair->interval->high < 1 || pair->interval->low > 1);
       return of_verdict(pair->verdict,
                         ratio_text(*pair, claim_.other) +
@@ -140,6 +144,37 @@ class ClaimJudge {
       }
     }
     return {Says::kOpen, "the findings don't contrast the two arms"};
+  }
+
+  // True unless the pair's interval rules out that the arm is on the other side by more than the
+  // margin. An average can't bear out a claim of equivalence where a stratum is open.
+  bool may_oppose(const StratumFindings::ClaimedPair& pair) const {
+    const double most = 1 + findings_.findings().options.margin;
+    const auto& sure = pair.interval ? pair.interval : pair.process_range;
+    if (!sure || claim_.relation == ClaimRelation::kEquivalent) return true;
+    return claim_.relation == ClaimRelation::kSlower ? sure->low < 1 / most : sure->high > most;
+  }
+
+  // That the average holds isn't enough: where strata may point the other way, they are named.
+  void sum_up_average(const std::string& average) {
+    const int64_t open = count(Says::kOpen);
+    if (opposing_.empty()) {
+      answer_.verdict = GateVerdict::kPass;
+      answer_.because = fmt::format(
+          "It holds in {}. Taken alone, {} of them {} inconclusive, but within the margin of {}.",
+          average, open, open == 1 ? "is" : "are", margin_text());
+      return;
+    }
+    const std::vector<Stratum>& strata = findings_.findings().strata;
+    std::vector<std::string> places;
+    for (const size_t stratum : opposing_) places.push_back(place_text(strata[stratum]));
+    answer_.because = fmt::format(
+        "It holds in {}, but it may be the other way round, by more than the margin of {}, in {}.",
+        average, margin_text(), listed(places, kMostNamed));
+  }
+
+  std::string margin_text() const {
+    return fmt::format("{:g} %", findings_.findings().options.margin * 100);
   }
 
   StratumAnswer of_verdict(Verdict verdict, const std::string& ratio) const {
@@ -235,11 +270,8 @@ class ClaimJudge {
                                  : fmt::format("It holds in {} of {}.", all, strata);
     } else if (const auto whole = combined(); whole && inconclusive_ == count(Says::kOpen) &&
                                               whole->verdict == claimed(claim_.relation)) {
-      answer_.verdict = GateVerdict::kPass;
-      answer_.because = fmt::format(
-          "It holds in the geometric mean over {}: {}. Taken alone, {} of them {} inconclusive.",
-          strata, ratio_text(*whole, claim_.other), count(Says::kOpen),
-          count(Says::kOpen) == 1 ? "is" : "are");
+      sum_up_average(
+          fmt::format("the geometric mean over {}: {}", strata, ratio_text(*whole, claim_.other)));
     } else {
       answer_.because =
           fmt::format("It is open{}: {}.", in_strata(Says::kOpen), first(Says::kOpen));
@@ -252,7 +284,8 @@ class ClaimJudge {
   ClaimAnswer answer_;
   std::array<int64_t, 3> count_{};
   std::array<std::string, 3> first_;
-  int64_t inconclusive_ = 0;  // strata that are open because their contrast is
+  int64_t inconclusive_ = 0;      // strata that are open because their contrast is
+  std::vector<size_t> opposing_;  // those of them that may point the other way
 };
 
 SpeedClaim at_place(const Stratum& stratum) {

@@ -47,9 +47,9 @@ class StratumFindings {
 };
 
 struct ClaimAnswer {
-  // kPass: it holds on every stratum that it covers, or in their geometric mean and nothing speaks
-  // against it. kFail: on one of them the findings say otherwise, or its arm lost rows or gave
-  // other output. Else kNotDecided.
+  // kPass: it holds on every stratum that it covers, or in their geometric mean while the others'
+  // intervals rule out the contrary beyond the margin. kFail: on one of them the findings say
+  // otherwise, or its arm lost rows or gave other output. Else kNotDecided.
   GateVerdict verdict = GateVerdict::kNotDecided;
   std::string because;                  // a sentence
   std::vector<std::string> decided_by;  // strata and their ratios, kMostDeciding at most

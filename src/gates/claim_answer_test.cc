@@ -147,6 +147,23 @@ TEST(ClaimAnswer, InconclusiveStrataMayHoldTogether) {
   EXPECT_EQ(answer("b faster than a in kv_decode", unpaired).verdict, GateVerdict::kNotDecided);
 }
 
+// Times of 0.9, 0.9 and 1.05 average to 0.95.
+TEST(ClaimAnswer, AnAverageDoesNotHideAStratumThatMayBeTheOtherWayRound) {
+  Findings findings = findings_with({kFaster, kOpen}, kFaster);
+  findings.contrasts[1] = contrast(1, kOpen, 1.05);
+  const ClaimAnswer open = answer("b faster than a in kv_decode", findings);
+  EXPECT_EQ(open.verdict, GateVerdict::kNotDecided);
+  EXPECT_THAT(open.because, HasSubstr("may be the other way round, by more than the margin of 3 %, "
+                                      "in kv_decode of m at long"));
+  EXPECT_EQ(answer("a slower than b in kv_decode", findings).verdict, GateVerdict::kNotDecided);
+  findings.contrasts[1].ratio_interval = stats::Interval{0.95, 1.02};
+  EXPECT_EQ(answer("b faster than a in kv_decode", findings).verdict, GateVerdict::kPass);
+  EXPECT_EQ(answer("a slower than b in kv_decode", findings).verdict, GateVerdict::kPass);
+  findings.contrasts[1].ratio_interval.reset();
+  EXPECT_EQ(answer("b faster than a in kv_decode", findings).verdict, GateVerdict::kNotDecided)
+      << "nothing bounds it";
+}
+
 TEST(ClaimAnswer, LostRowsOfTheClaimedArmFailIt) {
   Findings findings = findings_with({kFaster, kFaster});
   findings.contrasts.pop_back();

@@ -83,18 +83,24 @@ Result<int> bootstrap_quantiles(const BootstrapInput& in, std::vector<double> a,
   std::ranges::sort(a);
   std::ranges::sort(b);
   stats::QuantileBootstrap bootstrap(in.options(stats::BootstrapMethod::kPercentile));
+  const auto of_a = stats::quantile_interval(a, *in.quantile, *in.confidence);
   FigureRow row;
-  row.add("quantile", *in.quantile)
-      .add("a", stats::quantile(a, *in.quantile))
-      .add("a_", bootstrap.interval(a, *in.quantile, 1));
+  row.add("quantile", *in.quantile).add("a", stats::quantile(a, *in.quantile)).add("a_", of_a);
   if (!b.empty()) {
+    const auto of_b = stats::quantile_interval(b, *in.quantile, *in.confidence);
     const auto ratio = bootstrap.ratio(a, b, *in.quantile, 3);
+    // Resamples hold nothing beyond the largest value, so few values know no tail, by any method.
+    const bool is_sure = ratio && of_a && of_b;
     row.add("b", stats::quantile(b, *in.quantile))
-        .add("b_", bootstrap.interval(b, *in.quantile, 2))
+        .add("b_", of_b)
         .add("ratio", ratio ? std::optional(ratio->ratio) : std::nullopt)
-        .add("ratio_", ratio ? std::optional(ratio->interval) : std::nullopt);
+        .add("ratio_", is_sure ? std::optional(ratio->interval) : std::nullopt);
   }
-  return row.print(format, in.facts("percentile bootstrap of a quantile", a.size(), b.size()));
+  const char* method =
+      "a quantile by order statistics, absent where the values are too few for it; the ratio of "
+      "two "
+      "by percentile bootstrap, absent where one of theirs is";
+  return row.print(format, in.facts(method, a.size(), b.size()));
 }
 
 Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
@@ -119,6 +125,7 @@ Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
                             const std::optional<stats::ResampledMean>& of) {
     using Bounds = std::optional<stats::Interval>;
     row.add("mean_" + name, stats::mean(values))
+        .add(name + "_", of ? stats::calibrated_mean_interval(*of, bca) : Bounds())
         .add(name + "_bca_", of ? stats::mean_interval(*of, bca) : Bounds())
         .add(name + "_percentile_", of ? stats::mean_interval(*of, percentile) : Bounds());
   };
@@ -137,14 +144,15 @@ Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
         .add("ratio_", ratio);
   }
   const char* method =
-      "bootstrap: of means BCa and percentile, of their ratio percentile, calibrated for few "
-      "values";
+      "bootstrap: of means BCa and of their ratio percentile, calibrated for few values; _bca_ and "
+      "_percentile_ are those of textbooks, too narrow for few values";
   return row.print(format, in.facts(method, a.size(), b.size()));
 }
 
 void add_bootstrap(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
-      "bootstrap", "intervals of means (BCa, percentile), quantiles and their ratio");
+      "bootstrap",
+      "intervals of means (BCa, percentile), quantiles (order statistics) and their ratio");
   const auto in = std::make_shared<BootstrapInput>();
   command->add_option("--a,--a-values", in->a, "values, a list or a file")->required();
   command->add_option("--b,--b-values", in->b,

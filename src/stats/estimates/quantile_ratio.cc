@@ -2,14 +2,27 @@
 #include "stats/estimates/quantile_ratio.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/random.h"
+#include "stats/distributions/distributions.h"
 #include "stats/resamples/resample_order.h"
 #include "stats/resamples/resamples.h"
 #include "stats/samples/summary.h"
 
 namespace assay::stats {
+namespace {
+
+// P(B = k), B binomial (n, p), 0 < p < 1.
+double binomial_share(int64_t k, int64_t n, double p) {
+  const auto hits = static_cast<double>(k);
+  const auto all = static_cast<double>(n);
+  const double ways = log_gamma(all + 1) - log_gamma(hits + 1) - log_gamma(all - hits + 1);
+  return std::exp(ways + hits * std::log(p) + (all - hits) * std::log1p(-p));
+}
+
+}  // namespace
 
 std::shared_ptr<const QuantileBootstrap::Places> QuantileBootstrap::places(size_t n, double p) {
   const std::lock_guard lock(mutex_);
@@ -52,15 +65,6 @@ std::optional<std::vector<double>> QuantileBootstrap::replicates(std::span<const
   return quantiles;
 }
 
-std::optional<Interval> QuantileBootstrap::interval(std::span<const double> sorted, double p,
-                                                    uint64_t stream) {
-  const auto quantiles = replicates(sorted, p, stream);
-  if (!quantiles) return std::nullopt;
-  BootstrapOptions percentile = options_;
-  percentile.method = BootstrapMethod::kPercentile;
-  return bootstrap_interval(*quantiles, *quantile(sorted, p), 0, percentile);
-}
-
 std::optional<QuantileRatio> QuantileBootstrap::ratio(std::span<const double> numerator,
                                                       std::span<const double> denominator, double p,
                                                       uint64_t stream) {
@@ -77,6 +81,23 @@ std::optional<QuantileRatio> QuantileBootstrap::ratio(std::span<const double> nu
   const auto interval = bootstrap_interval(*above, ratio, 0, percentile);
   if (!interval) return std::nullopt;
   return QuantileRatio{ratio, *interval};
+}
+
+std::optional<Interval> quantile_interval(std::span<const double> sorted, double p,
+                                          double confidence) {
+  if (!(p > 0) || !(p < 1)) return std::nullopt;
+  const auto n = static_cast<int64_t>(sorted.size());
+  const double beyond = (1 - confidence) / 2;
+  int64_t low = 0;   // the l-th smallest; 0: none
+  int64_t high = 0;  // likewise
+  double below = 0;  // P(B < k)
+  for (int64_t k = 0; k <= n; ++k) {
+    if (k >= 1 && below <= beyond) low = k;
+    if (high == 0 && k >= 1 && 1 - below <= beyond) high = k;
+    below += binomial_share(k, n, p);
+  }
+  if (low == 0 || high == 0) return std::nullopt;
+  return Interval{sorted[static_cast<size_t>(low - 1)], sorted[static_cast<size_t>(high - 1)]};
 }
 
 std::optional<QuantileRatio> quantile_ratio(std::span<const double> numerator,

@@ -30,9 +30,6 @@ class QuantileBootstrap {
   std::optional<std::vector<double>> replicates(std::span<const double> sorted, double p,
                                                 uint64_t stream);
 
-  // Percentile interval (Efron 1979) of quantile p of an ascending sample. Absent for n < 2.
-  std::optional<Interval> interval(std::span<const double> sorted, double p, uint64_t stream);
-
   // Quantile p of one ascending sample of positive values over that of another, with the percentile
   // interval; `stream` tells ratios of one analysis apart. Absent for n < 2 or a value that isn't
   // positive.
@@ -55,6 +52,13 @@ class QuantileBootstrap {
   std::mutex mutex_;
   std::map<std::pair<size_t, double>, std::shared_ptr<const Places>> places_;
 };
+
+// Interval of quantile p of the distribution behind an ascending sample, by order statistics (Wilks
+// 1948): from the largest l to the smallest u with P(B < l) and P(B >= u) at most (1 - confidence)
+// / 2 each, B binomial (n, p). It covers in at least `confidence` of samples, whatever the
+// distribution. Absent where n values have no such ends: p95 needs 72 values for 95 %, a median 6.
+std::optional<Interval> quantile_interval(std::span<const double> sorted, double p,
+                                          double confidence);
 
 // One such ratio.
 std::optional<QuantileRatio> quantile_ratio(std::span<const double> numerator,

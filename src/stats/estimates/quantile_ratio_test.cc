@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "base/random.h"
+#include "stats/distributions/standard_normal.h"
 #include "stats/samples/summary.h"
 
 namespace assay::stats {
@@ -65,6 +67,39 @@ TEST(QuantileRatio, DependsOnSeedAndStreamAlone) {
             quantile_ratio(a, b, 0.5, options, 5)->interval);
   EXPECT_NE(quantile_ratio(a, b, 0.5, options, 5)->interval,
             quantile_ratio(a, b, 0.5, options, 6)->interval);
+}
+
+std::vector<double> first_numbers(int n) {
+  std::vector<double> values;
+  for (int i = 1; i <= n; ++i) values.push_back(i);
+  return values;
+}
+
+// Tables of order statistics (Conover 1999, A3): the median of 20 from the 6th to the 15th.
+TEST(QuantileInterval, GoesFromOneOrderStatisticToAnother) {
+  const auto twenty = first_numbers(20);
+  EXPECT_EQ(quantile_interval(twenty, 0.5, 0.95), (Interval{6, 15}));
+  EXPECT_EQ(quantile_interval(first_numbers(6), 0.5, 0.95), (Interval{1, 6}));
+}
+
+TEST(QuantileInterval, IsAbsentWhereTheValuesAreTooFew) {
+  EXPECT_FALSE(quantile_interval(first_numbers(5), 0.5, 0.95));
+  EXPECT_FALSE(quantile_interval(first_numbers(71), 0.95, 0.95));
+  EXPECT_TRUE(quantile_interval(first_numbers(72), 0.95, 0.95));
+  EXPECT_FALSE(quantile_interval({}, 0.5, 0.95));
+  EXPECT_FALSE(quantile_interval(first_numbers(100), 1, 0.95));
+}
+
+TEST(QuantileInterval, CoversATailOfSkewedValues) {
+  Random random(1);
+  int64_t covered = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::vector<double> values;
+    for (int i = 0; i < 100; ++i) values.push_back(std::exp(standard_normal(random)));
+    std::ranges::sort(values);
+    covered += quantile_interval(values, 0.95, 0.95)->contains(std::exp(1.6448536269514722));
+  }
+  EXPECT_GE(covered, 1900 - 30);
 }
 
 }  // namespace
