@@ -333,7 +333,11 @@ void UnitRunner::note_work(const Job& job, const Row& row, const SampleReply& sa
   if (sample.operations) {
     Evidence& evidence = state_.evidence.of(job.unit.cell);
     evidence.operations[row.padded_tokens] = *sample.operations;
-    const auto limit = matrix_limits_.find({job.cell.arm, job.worker->loaded.dtype});
+    // Products of quantised weights have another limit, which nobody has measured.
+    const LoadedReply& loaded = job.worker->loaded;
+    const auto limit = loaded.quantization.empty()
+                           ? matrix_limits_.find({job.cell.arm, loaded.dtype})
+                           : matrix_limits_.end();
     if (limit != matrix_limits_.end()) evidence.matrix_limit = limit->second;
   }
   if (!sample.read_bytes) return;

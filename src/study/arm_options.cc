@@ -41,6 +41,22 @@ Result<Json> read_text(const YamlValue& value) {
   return Json(std::move(text));
 }
 
+Result<Json> read_arm_type(const YamlValue& value) {
+  return read_word(value, {"fp8"});
+}
+
+Result<Json> read_logits(const YamlValue& value) {
+  return read_word(value, {"last", "all"});
+}
+
+Result<Json> read_fp8_products(const YamlValue& value) {
+  return read_word(value, {"scaled_mm", "transformer_engine"});
+}
+
+Result<Json> read_sdpa(const YamlValue& value) {
+  return read_word(value, {"auto", "cudnn", "flash", "efficient", "math"});
+}
+
 // The name is kept as it is written.
 Result<Json> read_native_device(const YamlValue& value) {
   ASSAY_TRY(std::string text, value.text());
@@ -100,6 +116,10 @@ std::span<const ArmOption> arm_options() {
       {"kernel_cache", "native", false, read_flag},
       {"program", "native", true, read_text},
       {"device", "native", true, read_native_device},
+      {"dtype", "native", true, read_arm_type},
+      {"fp8_head", "native", true, read_flag},
+      {"fp8_fast_sums", "native", true, read_flag},
+      {"logits", "native", true, read_logits},
       {"device", "torch", true, read_torch_device},
       {"torch_backend", "torch", false, read_torch_backend},
       {"fullgraph", "torch", false, read_flag},
@@ -114,6 +134,12 @@ std::span<const ArmOption> arm_options() {
       {"reset", "torch", false, read_reset},
       {"keep_cache", "torch", false, read_flag},
       {"step_times", "torch", true, read_flag},
+      {"dtype", "torch", true, read_arm_type},
+      {"fp8_head", "torch", true, read_flag},
+      {"fp8_fast_sums", "torch", true, read_flag},
+      {"fp8_products", "torch", true, read_fp8_products},
+      {"logits", "torch", true, read_logits},
+      {"sdpa_kernel", "torch", true, read_sdpa},
       {"python", "torch", true, read_text},
       {"command", "command", true, read_command, true},
       {"shell", "command", true, read_flag},

@@ -12,6 +12,9 @@
 namespace assay {
 namespace {
 
+// A type of arms, whose products compute in it; the weights' is the model's.
+constexpr std::string_view kFp8 = "fp8";
+
 // Any text as a YAML scalar: JSON's strings are among YAML's.
 std::string quoted(const std::string& text) {
   return to_json_line(Json(text));
@@ -60,6 +63,7 @@ std::string arm_lines(const BenchTests& tests, const std::string& word) {
                          backend.name, quoted(mode), quoted(cache));
     lines += dynamic_key(tests, backend, mode, cache);
     if (!device.empty()) lines += ", device: " + quoted(device);
+    if (tests.dtype == kFp8) lines += fmt::format(", dtype: {}", kFp8);
     if (tests.threads > 0) lines += fmt::format(", threads: {}", tests.threads);
     lines += "}\n";
   }
@@ -69,7 +73,7 @@ std::string arm_lines(const BenchTests& tests, const std::string& word) {
 std::string model_line(const BenchTests& tests, const BenchModel& model) {
   std::string line =
       fmt::format("  - {{path: {}, name: {}", quoted(model.path), quoted(model.name));
-  if (!tests.dtype.empty()) line += ", dtype: " + quoted(tests.dtype);
+  if (!tests.dtype.empty() && tests.dtype != kFp8) line += ", dtype: " + quoted(tests.dtype);
   return line + "}\n";
 }
 

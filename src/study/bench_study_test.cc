@@ -68,6 +68,14 @@ parity: after
             to_json_text(plan_to_json(*written, make_plan(*written))));
 }
 
+// The arms' type, not that of the weights.
+TEST(BenchStudy, Fp8IsOfTheArms) {
+  const Study study =
+      parsed({.models = {{"m", "m"}}, .dtype = "fp8", .arms = {"eager", "compiled"}});
+  EXPECT_EQ(study.models[0].dtype, "");
+  for (const StudyArm& arm : study.arms) EXPECT_EQ(arm.options.at("dtype"), "fp8");
+}
+
 // The recompile limit is so high that no cell of many finds it reached.
 TEST(BenchStudy, CompiledArmsSpecialiseUnlessAskedOtherwise) {
   BenchTests tests{.models = {{"m", "m"}}, .batches = {1, 2, 4}, .arms = {"compiled", "eager"}};

@@ -18,7 +18,10 @@ models:
 # eager-static. backend: native | torch | command. mode of native: eager | compiled; of torch: eager | default |
 # reduce-overhead | max-autotune | max-autotune-no-cudagraphs | manual-cudagraph. cache: dynamic | static.
 # threads (default: as many as the process may run on). device of native arms: cpu (default), cuda or
-# cuda:N. program of native arms: another assay executable that serves the arm. Keys of compiled arms:
+# cuda:N. program of native arms: another assay executable that serves the arm. Keys of native and torch arms:
+#   logits: last            # all: a prefill computes the logits of all positions (default: last)
+#   dtype: fp8              # products of prompts in e4m3, on a GPU; beside it fp8_head and fp8_fast_sums: true
+# Keys of compiled arms:
 #   dynamic: auto           # false: compile for each size; true: sizes are symbols; auto (default): a
 #                           # size becomes a symbol once it has changed
 #   recompile_limit: 8      # most graphs of a phase (default 8); beyond them it stays eager
@@ -27,7 +30,7 @@ models:
 #   disabled_passes: "fuse_norm, merge_products"   # default: none
 #   kernel_cache: true      # false: each process compiles its own kernels
 # Keys of torch arms: python (an interpreter, or $NAME for the value of a variable), device: auto | cpu |
-# cuda, attn_implementation, step_times. Those that compile also have dynamic, recompile_limit,
+# cuda, attn_implementation, sdpa_kernel, step_times. Those that compile also have dynamic, recompile_limit,
 # torch_backend, fullgraph, compile_target, compile_phases, cudagraph_trees, mark_step_begin, keep_cache
 # and explain. docs/worker-protocol.md describes each key. backend: command is any benchmark program, whose
 # figures patterns find; docs/commands.md describes its keys:

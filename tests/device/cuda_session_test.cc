@@ -139,6 +139,110 @@ TEST(CudaWide, ManyInputsGiveTheTokensOfTheProcessor) {
   EXPECT_EQ(gpu.counters().fallbacks, 0);
 }
 
+// Sizes that products in e4m3 may have.
+const Family kEven = {
+    "even",
+    R"("model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 64,
+       "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+       "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 256,
+       "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+       "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
+       "tie_word_embeddings": false)",
+    DType::kBF16};
+
+struct Fp8Case {
+  Fp8 fp8;
+  LogitsOf logits;
+  Form form;
+  DType dtype;
+};
+std::vector<Fp8Case> fp8_cases() {
+  std::vector<Fp8Case> cases;
+  for (const Form form : {Form::kEager, Form::kSpecialised, Form::kSymbolic}) {
+    cases.push_back({Fp8::kLayers, LogitsOf::kLastPosition, form, DType::kBF16});
+    cases.push_back({Fp8::kWithTheHead, LogitsOf::kAllPositions, form, DType::kBF16});
+  }
+  cases.push_back({Fp8::kWithTheHead, LogitsOf::kAllPositions, Form::kSpecialised, DType::kF16});
+  return cases;
+}
+std::string name_of(const Fp8Case& of) {
+  constexpr std::array kForms = {"eager", "specialised", "symbolic"};
+  return fmt::format("{}_{}_{}_{}", of.fp8 == Fp8::kLayers ? "layers" : "head",
+                     of.logits == LogitsOf::kLastPosition ? "last" : "all",
+                     kForms[static_cast<size_t>(of.form)], dtype_name(of.dtype));
+}
+
+class CudaFp8 : public testing::TestWithParam<Fp8Case> {};
+
+// A product in e4m3 is off by 2^-4.8 of its deviation (cuda_many_rows_test). Nine of them, one
+// behind the other, are off by three times that; of 128 differences the largest is 2.7 times as
+// large, and of 64 logits 2.5 deviations: 0.12 of the largest, and twice as much is allowed,
+// because attention multiplies the errors of scores.
+TEST_P(CudaFp8, LogitsAreNearThoseInTheWeightsType) {
+  if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  const auto [fp8, logits, form, dtype] = GetParam();
+  const TinyCheckpoint checkpoint(kEven, kPositions);
+  SessionOptions options{.cache = CacheKind::kStatic, .dtype = dtype, .threads = 2};
+  options.gpu = 0;
+  options.compile.kernel_cache = test::kernels_of_all_cases();
+  Session wide = open(checkpoint, options);
+  options.fp8 = fp8;
+  options.logits = logits;
+  options.compile.prefill = options.compile.decode = form != Form::kEager;
+  options.compile.dynamic = form == Form::kSymbolic ? Dynamic::kTrue : Dynamic::kFalse;
+  options.compile.verify_passes = false;
+  Session session = open(checkpoint, options);
+  const PromptBatch batch = some_prompts(19, 2);
+  for (Session* one : {&wide, &session}) {
+    ASSERT_TRUE(one->prepare(2, batch.padded_len + 3));
+    const auto ran = one->prefill(batch);
+    ASSERT_TRUE(ran) << ran.error().message;
+  }
+  const std::vector<float> expected(wide.logits().begin(), wide.logits().end());
+  const std::vector<float> found(session.logits().begin(), session.logits().end());
+  ASSERT_EQ(found.size(), expected.size());
+  constexpr double kTolerance = 0.25;
+  expect_near(found, expected, kTolerance);
+  EXPECT_NE(found, expected) << "nothing was rounded";
+  EXPECT_TRUE(session.logits_finite());
+  const auto products = session.device().library_products();
+  EXPECT_GE(products.size(), 4u);
+  for (const LibraryShape& one : products) {
+    EXPECT_EQ(one.type, "e4m3") << one.rows << " x " << one.outputs << " x " << one.inputs;
+  }
+  // Decoding goes on in the weights' type.
+  ASSERT_TRUE(session.decode(wide.next_tokens()));
+  ASSERT_TRUE(
+      wide.decode(std::vector<int32_t>(wide.next_tokens().begin(), wide.next_tokens().end())));
+  expect_near({session.logits().begin(), session.logits().end()},
+              {wide.logits().begin(), wide.logits().end()}, kTolerance);
+  EXPECT_EQ(session.counters().fallbacks, 0);
+  ASSERT_TRUE(session.prepare(2, batch.padded_len));
+  const auto error = session.fp8_error(batch);
+  ASSERT_TRUE(error) << error.error().message;
+  EXPECT_EQ(error->positions, 18 + 15) << "of each row, without padding and the last";
+  EXPECT_GT(error->kl_mean, 0);
+  EXPECT_LT(error->kl_mean, 0.05);
+  EXPECT_GE(error->nll_distance_mean, std::abs(error->nll_change_mean));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CudaFp8,
+    testing::ValuesIn(test::chosen(
+        fp8_cases(), &name_of,
+        {"head_all_specialised_bf16", "layers_last_symbolic_bf16", "head_all_eager_bf16"},
+        {"layers_last_eager_bf16", "head_all_symbolic_bf16", "head_all_specialised_fp16"})),
+    [](const auto& test) { return name_of(test.param); });
+
+TEST(Fp8Sessions, OfWhatCanNotBeAreRefused) {
+  const TinyCheckpoint checkpoint(kEven);
+  const SessionOptions options{.dtype = DType::kBF16, .fp8 = Fp8::kLayers, .threads = 1};
+  const auto on_processor = Session::open(checkpoint.folder(), options);
+  ASSERT_FALSE(on_processor);
+  EXPECT_EQ(on_processor.error().message,
+            "dtype fp8: expected a GPU of compute capability 9.0, found device cpu");
+}
+
 struct BatchCase {
   Family family;
   DType dtype;

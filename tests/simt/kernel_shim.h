@@ -10,6 +10,7 @@ extern "C" {
 void* memcpy(void*, const void*, size_t) noexcept;
 void* memset(void*, int, size_t) noexcept;
 float erfcf(float) noexcept;
+float fabsf(float) noexcept;
 float exp2f(float) noexcept;
 float expf(float) noexcept;
 float fmaf(float, float, float) noexcept;
@@ -180,6 +181,32 @@ inline void simt_narrow_pair(unsigned& both, float high, float low) {
 }
 constexpr auto ptx_cvt_rn_bf16x2_f32 = simt_narrow_pair<ptx_cvt_rn_bf16_f32>;
 constexpr auto ptx_cvt_rn_f16x2_f32 = simt_narrow_pair<ptx_cvt_rn_f16_f32>;
+// e4m3 has four bits of exponent, biased by 7, three of mantissa, no infinity, and NaN as 0x7f. To
+// it: the nearest, ties to even, what is too large the largest.
+inline float simt_e4m3(unsigned char x) {
+  const int exponent = x >> 3 & 15, mantissa = x & 7;
+  if ((x & 0x7f) == 0x7f) return __uint_as_float(0x7fc00000);
+  float size = exponent == 0 ? (float)mantissa / 512 : (float)(8 + mantissa) / 512;
+  for (int e = 1; e < exponent; ++e) size *= 2;
+  return x & 0x80 ? -size : size;
+}
+inline unsigned char simt_to_e4m3(float x) {
+  const unsigned char sign = __float_as_uint(x) >> 31 ? 0x80 : 0;
+  if (x != x) return sign | 0x7f;
+  const float size = fabsf(x);
+  if (size >= 448) return sign | 0x7e;
+  float unit = 1.0f / 512;  // of the last place there
+  while (size >= 16 * unit) unit *= 2;
+  int units = (int)(size / unit);
+  const float left = size / unit - (float)units;
+  units += left > 0.5f || (left == 0.5f && units % 2 == 1);
+  unsigned char code = 0;  // the first that is as large: codes are in the order of their sizes
+  while (simt_e4m3(code) < (float)units * unit) ++code;
+  return sign | code;
+}
+inline void ptx_cvt_rn_satfinite_e4m3x2_f32(unsigned short& both, float high, float low) {
+  both = (unsigned short)(simt_to_e4m3(high) << 8 | simt_to_e4m3(low));
+}
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) {
   y = exp2f(x);
 }

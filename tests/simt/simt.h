@@ -27,10 +27,12 @@ void simt_run(const void* entry, const unsigned blocks[3], unsigned threads, con
 
 // out [rows, outputs] = x [rows, inputs] weight^T [inputs, outputs] + what is added: the one form
 // of cuBLASLt's product that the engine asks for. Types are cudaDataType; pitches in elements.
+// `scales`: of x and the weight in e4m3, one a row; else NULL.
 struct simt_matrix {
   void* data;
   int type;
   long pitch;
+  const float* scales;
 };
 void simt_multiply(long rows, long outputs, long inputs, struct simt_matrix weight,
                    struct simt_matrix x, struct simt_matrix out, const void* addend,

@@ -4,11 +4,12 @@
 
 namespace {
 
-enum Type { kF32 = 0, kF16 = 2, kBF16 = 14 };  // cudaDataType
+enum Type { kF32 = 0, kF16 = 2, kBF16 = 14, kE4M3 = 28 };  // cudaDataType
 
 float load(const void* data, int type, long at) {
   const auto* half = static_cast<const unsigned short*>(data);
   if (type == kF32) return static_cast<const float*>(data)[at];
+  if (type == kE4M3) return simt_e4m3(static_cast<const unsigned char*>(data)[at]);
   return type == kF16 ? simt_f16(half[at]) : simt_bf16(half[at]);
 }
 
@@ -34,6 +35,7 @@ void simt_multiply(long rows, long outputs, long inputs, simt_matrix weight, sim
         sum += load(x.data, x.type, r * x.pitch + i) *
                load(weight.data, weight.type, o * weight.pitch + i);
       }
+      if (x.type == kE4M3) sum *= x.scales[r] * weight.scales[o];
       const long at = r * out.pitch + o;
       if (addend != nullptr) sum += load(addend, out.type, at);
       if (bias != nullptr) sum += load(bias, out.type, o);

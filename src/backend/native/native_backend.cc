@@ -183,7 +183,9 @@ class NativeBackend final : public Backend {
  private:
   // The readiness by the arm's device and compiler, not by the program that it names.
   ArmReadiness readiness_of_device(const StudyArm& arm) {
-    if (const auto gpu = gpu_of(arm)) return gpus_.readiness(*gpu);
+    if (const auto gpu = gpu_of(arm)) {
+      return arm.options.contains("dtype") ? gpus_.fp8_readiness(*gpu) : gpus_.readiness(*gpu);
+    }
     ArmReadiness readiness;
     if (!needs_compiler(arm)) return readiness;
     if (!compiler_) compiler_ = try_compiler();

@@ -205,6 +205,25 @@ TEST(NativeOptions, ValuesOutOfRangeAreRefused) {
 TEST(NativeOptions, EagerTakesNone) {
   EXPECT_TRUE(options_of("eager", Json::object()));
   EXPECT_FALSE(options_of("eager", {{"bucket", 7}}));
+  EXPECT_TRUE(options_of("eager", {{"logits", "all"}}));
+  EXPECT_TRUE(options_of("compiled", {{"device", "cuda"},
+                                      {"dtype", "fp8"},
+                                      {"fp8_head", true},
+                                      {"fp8_fast_sums", true},
+                                      {"logits", "all"}}));
+  const auto error_of = [](const Json& options) {
+    const auto read = options_of("compiled", options);
+    return read ? std::string() : read.error().message;
+  };
+  EXPECT_THAT(error_of({{"dtype", "fp8"}}),
+              HasSubstr("expected device cuda beside dtype fp8, found cpu"));
+  EXPECT_THAT(error_of({{"device", "cuda"}, {"dtype", "bf16"}}),
+              HasSubstr("options.dtype: expected fp8, found \"bf16\""));
+  EXPECT_THAT(error_of({{"device", "cuda"}, {"fp8_head", true}}),
+              HasSubstr("options.fp8_head: expected dtype fp8 beside it, found none"));
+  EXPECT_THAT(error_of({{"device", "cuda"}, {"dtype", "fp8"}, {"fp8_fast_sums", 1}}),
+              HasSubstr("options.fp8_fast_sums: expected true or false, found 1"));
+  EXPECT_THAT(error_of({{"logits", "some"}}), HasSubstr("expected last or all, found \"some\""));
   EXPECT_FALSE(options_of("eager", Json::object(), "bogus"));
 }
 

@@ -6,6 +6,7 @@
 #include "backend/native/native_facts.h"
 #include "backend/native/native_options.h"
 #include "base/text/text.h"
+#include "engine/codegen/kernel.h"
 #include "engine/device/device.h"
 
 namespace assay {
@@ -200,6 +201,28 @@ Json compile_summary(const engine::Session& session) {
   put(json, kCompilerGaveUp, evidence.kernels.gave_up);
   put(json, kKernelRefused, evidence.kernels.refused_reason);
   return json;
+}
+
+Json fp8_evidence(const engine::Session& session) {
+  const std::string_view wide = engine::dtype_name(session.dtype());
+  Json in_fp8 = Json::array(), in_wide = Json::array();
+  for (const engine::LibraryShape& one : session.device().library_products()) {
+    (one.type == "e4m3" ? in_fp8 : in_wide)
+        .push_back({{"rows", one.rows},
+                    {"outputs", one.outputs},
+                    {"inputs", one.inputs},
+                    {"out", one.out_type}});
+  }
+  return {{"head", session.fp8() == engine::Fp8::kWithTheHead ? "fp8" : wide},
+          {"weights", "e4m3, a scale for each output"},
+          {"activations", "e4m3, a scale for each row"},
+          {"sums", session.fp8_fast_sums() ? "fast: some bits fewer than fp32's" : "fp32"},
+          {"in_e4m3", std::move(in_fp8)},
+          {fmt::format("in_{}", wide), std::move(in_wide)},
+          {"never_in_e4m3",
+           fmt::format("attention, decoding, the last positions' products and products of at most "
+                       "{} rows: {} weights",
+                       engine::kProductRows, wide)}};
 }
 
 Json native_evidence(const engine::Session& session, const LoadRequest& load, Phase phase,

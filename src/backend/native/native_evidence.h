@@ -19,6 +19,10 @@ Counts counter_deltas(const engine::CompileCounters& before, const engine::Compi
 Json native_evidence(const engine::Session& session, const LoadRequest& load, Phase phase,
                      const engine::FrameRuns& runs);
 
+// Types that a session in fp8 computed in: the library's products in e4m3 and in 16 bits, by their
+// shapes since the session's start, and the work that never runs in e4m3.
+Json fp8_evidence(const engine::Session& session);
+
 // For `prepared`: everything that has been compiled so far.
 Json compile_summary(const engine::Session& session);
 

@@ -1,6 +1,7 @@
 // The driver, NVRTC and cuBLASLt, asked; a kernel is compiled for nothing but the bandwidth.
 #include "backend/native/native_gpu.h"
 
+#include "engine/codegen/cuda/cuda_library.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/device/cuda/cublaslt.h"
 #include "engine/device/cuda/driver.h"
@@ -46,6 +47,26 @@ const ArmReadiness& NativeGpus::readiness(int gpu) {
   const auto known = readiness_.find(gpu);
   return known != readiness_.end() ? known->second
                                    : readiness_.emplace(gpu, ask(gpu)).first->second;
+}
+
+ArmReadiness NativeGpus::fp8_readiness(int gpu) {
+  const ArmReadiness& known = readiness(gpu);
+  if (known.verdict == ArmReadiness::Verdict::kImpossible) return known;
+  const std::string capability = known.facts.value("compute_capability", "");
+  if (capability != engine::cuda::kFp8Capability) {
+    return impossible_arm(
+        "no_fp8",
+        fmt::format("dtype fp8: expected a GPU of compute capability {}, found "
+                    "{} of {}",
+                    engine::cuda::kFp8Capability, known.facts.value("name", "a GPU"), capability),
+        "run it on an H100 or H200, or leave dtype out");
+  }
+  if (const auto library = engine::open_cuda_library("cublasLt", "ASSAY_CUBLASLT"); !library) {
+    return impossible_arm("no_fp8", "dtype fp8: " + library.error().message,
+                          "fetch it with `make cuda-libs`, or name a libcublasLt.so in "
+                          "ASSAY_CUBLASLT");
+  }
+  return known;
 }
 
 std::optional<ReadLimit> NativeGpus::read_limit(int gpu, uint64_t weight_bytes) {

@@ -15,6 +15,9 @@ class NativeGpus {
  public:
   // Impossible where the driver, the GPU or NVRTC is missing: class no_cuda or no_nvrtc.
   const ArmReadiness& readiness(int gpu);
+  // Likewise for products in fp8: class no_fp8 where the GPU isn't of the kind, or cuBLASLt is
+  // missing.
+  ArmReadiness fp8_readiness(int gpu);
   // Makes a context for as long as it takes to measure: about a second and a gigabyte of the GPU's
   // memory. Absent: weights of this size fit its cache, or it couldn't be measured.
   std::optional<ReadLimit> read_limit(int gpu, uint64_t weight_bytes);

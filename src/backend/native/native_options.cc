@@ -12,7 +12,17 @@ namespace assay {
 namespace {
 
 constexpr int64_t kMostRecompiles = 1'000'000;
+// Options of any mode; the others are of modes that compile.
 constexpr const char* kDevice = "device";
+constexpr const char* kType = "dtype";
+constexpr const char* kFp8Head = "fp8_head";
+constexpr const char* kFastSums = "fp8_fast_sums";
+constexpr const char* kLogits = "logits";
+
+bool of_any_mode(std::string_view name) {
+  return name == kDevice || name == kType || name == kFp8Head || name == kFastSums ||
+         name == kLogits;
+}
 
 Result<int64_t> whole_number(const std::string& name, const Json& value, int64_t least,
                              int64_t most) {
@@ -87,8 +97,8 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
     if (!value.get<bool>()) compile.kernel_cache.reset();
   } else {
     return bad_input(
-        "options: expected device, recompile_limit, bucket, disabled_passes, split, kernel_cache, "
-        "compiler or no_compiler, found {}",
+        "options: expected device, dtype, fp8_head, fp8_fast_sums, logits, recompile_limit, "
+        "bucket, disabled_passes, split, kernel_cache, compiler or no_compiler, found {}",
         name);
   }
   return {};
@@ -110,10 +120,47 @@ Result<engine::CompileOptions> compile_options(const LoadRequest& request) {
   if (!kind) return bad_input("dynamic: expected true, false or auto, found {}", dynamic);
   compile.dynamic = *kind;
   for (const auto& [name, value] : request.options.items()) {
-    if (name == kDevice) continue;  // of any mode
+    if (of_any_mode(name)) continue;
     ASSAY_CHECK(read_option(name, value, compile));
   }
   return compile;
+}
+
+// A flag that has a meaning beside dtype fp8 alone; false: it isn't there.
+Result<bool> fp8_flag(const Json& options, const char* name, bool in_fp8) {
+  const auto flag = options.find(name);
+  if (flag == options.end()) return false;
+  if (!flag->is_boolean()) {
+    return bad_input("options.{}: expected true or false, found {}", name, to_json_line(*flag));
+  }
+  if (!in_fp8) return bad_input("options.{}: expected dtype fp8 beside it, found none", name);
+  return flag->get<bool>();
+}
+
+// dtype, fp8_head, fp8_fast_sums and logits.
+Status read_types(const Json& options, engine::SessionOptions& session) {
+  if (const auto type = options.find(kType); type != options.end()) {
+    if (*type != "fp8") {
+      return bad_input("options.dtype: expected fp8, found {}", to_json_line(*type));
+    }
+    session.fp8 = engine::Fp8::kLayers;
+  }
+  const bool in_fp8 = session.fp8 != engine::Fp8::kNone;
+  ASSAY_TRY(session.fp8_fast_sums, fp8_flag(options, kFastSums, in_fp8));
+  ASSAY_TRY(const bool head, fp8_flag(options, kFp8Head, in_fp8));
+  if (head) session.fp8 = engine::Fp8::kWithTheHead;
+  if (const auto logits = options.find(kLogits); logits != options.end()) {
+    if (*logits != "last" && *logits != "all") {
+      return bad_input("options.logits: expected last or all, found {}", to_json_line(*logits));
+    }
+    if (*logits == "all") session.logits = engine::LogitsOf::kAllPositions;
+  }
+  return {};
+}
+
+bool has_others(const Json& options) {
+  return std::ranges::any_of(options.items(),
+                             [](const auto& item) { return !of_any_mode(item.key()); });
 }
 
 }  // namespace
@@ -132,9 +179,11 @@ Result<engine::SessionOptions> native_session_options(const LoadRequest& request
     ASSAY_TRY(options.compile, compile_options(request));
   } else if (request.mode != "eager") {
     return bad_input("mode: expected eager or compiled, found {}", request.mode);
-  } else if (!request.dynamic.empty() || request.options.size() > request.options.count(kDevice)) {
-    return bad_input("mode eager: expected no dynamic and no options but device, found {} and {}",
-                     quoted_excerpt(request.dynamic), excerpt(to_json_line(request.options)));
+  } else if (!request.dynamic.empty() || has_others(request.options)) {
+    return bad_input(
+        "mode eager: expected no dynamic and no options but device, dtype, fp8_head, "
+        "fp8_fast_sums and logits, found {} and {}",
+        quoted_excerpt(request.dynamic), excerpt(to_json_line(request.options)));
   }
   if (request.cache != "static" && request.cache != "dynamic") {
     return bad_input("cache: expected dynamic or static, found {}", request.cache);
@@ -147,9 +196,13 @@ Result<engine::SessionOptions> native_session_options(const LoadRequest& request
       return bad_input("dtype: expected fp32, fp16 or bf16, found {}", request.dtype);
     }
   }
+  ASSAY_CHECK(read_types(request.options, options));
   options.threads = static_cast<size_t>(request.threads);
   ASSAY_TRY(const DeviceName device, device_of(request.options));
   options.gpu = device.gpu;
+  if (options.fp8 != engine::Fp8::kNone && !options.gpu) {
+    return bad_input("options.dtype: expected device cuda beside dtype fp8, found cpu");
+  }
   // A GPU's eager kernels are compiled too.
   if (options.gpu && request.mode == "eager") {
     options.compile.kernel_cache = engine::KernelCache::default_folder();

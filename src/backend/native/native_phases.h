@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/message.h"
+#include "base/records/json.h"
 #include "base/result.h"
 #include "engine/session/session.h"
 
@@ -14,6 +15,11 @@ namespace assay {
 // cache.
 uint64_t phase_read_bytes(const engine::Session& session, const WireShape& shape,
                           int64_t padded_len);
+
+// Distance of the session's logits, whose products are in fp8, from those without, on the first row
+// of these prompts: "kl", "nll" and what they are of. {"problem"}: too few tokens for any product
+// in fp8.
+Result<Json> measure_fp8_error(engine::Session& session, const engine::PromptBatch& prompts);
 
 // The prefill's token and those of the decode steps after it: new_tokens a row. [batch][new_tokens]
 Result<std::vector<std::vector<int32_t>>> greedy_tokens(engine::Session& session,

@@ -132,8 +132,9 @@ class NativeWorker final : public Worker {
     sample.read_bytes =
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
     if (shape.phase == Phase::kPrefill) {
-      sample.operations = static_cast<int64_t>(
-          engine::prompt_operations(session_->config(), shape.batch, prompt.padded_len()));
+      const int64_t length = prompt.padded_len();
+      sample.operations = static_cast<int64_t>(engine::prompt_operations(
+          session_->config(), shape.batch, length, session_->logits_of_prompt(length)));
     }
     sample.peak_rss_bytes = peak_rss_bytes();
     const engine::FrameRuns runs = timed_runs(*session_, shape.phase);
@@ -142,6 +143,7 @@ class NativeWorker final : public Worker {
     }
     runs_[shape.phase].compiled += runs.compiled - runs_before.compiled;
     runs_[shape.phase].fallbacks += runs.fallbacks - runs_before.fallbacks;
+    if (prompt_.batch == 0) prompt_ = batch;
     return sample;
   }
 
@@ -179,6 +181,15 @@ class NativeWorker final : public Worker {
     Json said = native_evidence(*session_, load_, request.phase, runs_[request.phase]);
     said["memory"] = faults_[request.phase].to_json();
     if (energy_) said["energy_counter"] = energy_->to_json();
+    if (session_->fp8() != engine::Fp8::kNone) {
+      if (fp8_error_.is_null()) {
+        auto error = measure_fp8_error(*session_, prompt_);
+        if (!error) return failed(error.error());
+        fp8_error_ = std::move(error).value();
+      }
+      said["fp8"] = fp8_evidence(*session_);
+      said["fp8"]["error"] = fp8_error_;
+    }
     return EvidenceReply{std::move(said)};
   }
 
@@ -257,6 +268,7 @@ class NativeWorker final : public Worker {
     reply.max_positions = config.max_positions;
     reply.weight_bytes = static_cast<int64_t>(session_->weight_bytes());
     reply.dtype = engine::dtype_name(session_->dtype());
+    if (session_->fp8() != engine::Fp8::kNone) reply.quantization = "fp8";
     reply.threads = static_cast<int64_t>(session_->threads());
     reply.seconds = seconds_since(start_ns);
     if (load_.want_model_hash) {
@@ -273,6 +285,8 @@ class NativeWorker final : public Worker {
   LoadRequest load_;
   std::shared_ptr<engine::Device> device_;  // since load()
   std::unique_ptr<Session> session_;
+  engine::PromptBatch prompt_;                                   // the first that was measured
+  Json fp8_error_;                                               // measured once; null: not yet
   std::unique_ptr<GpuEnergy> energy_;                            // absent: nobody counts it
   std::map<Phase, engine::FrameRuns> runs_;                      // of the timed regions
   std::map<Phase, RegionFaults> faults_;                         // likewise

@@ -232,8 +232,9 @@ void add_tests(CLI::App& command, BenchTests& tests) {
       ->type_name("N");
   command
       .add_option("--dtype", tests.dtype,
-                  "type of the weights: fp32, fp16 or bf16 (default: as stored)")
-      ->check(word_of({"fp32", "fp16", "bf16"}))
+                  "type of the weights: fp32, fp16 or bf16 (default: as stored); fp8: that of a "
+                  "prompt's products, on a GPU")
+      ->check(word_of({"fp32", "fp16", "bf16", "fp8"}))
       ->type_name("TYPE");
 }
 

@@ -59,6 +59,13 @@ struct DeviceInfo {
   std::string driver = {};              // the newest CUDA that it speaks: "CUDA 13.0"
 };
 
+// A product that a library computes for a device's steps: x [rows, inputs] times a weight.
+struct LibraryShape {
+  int64_t rows = 0, outputs = 0, inputs = 0;
+  std::string type = {}, out_type = {};  // of x and the weight: "bf16", "e4m3"; of what it writes
+  friend auto operator<=>(const LibraryShape&, const LibraryShape&) = default;
+};
+
 // Launches on a device whose kernels the host launches, since its start.
 struct LaunchCounts {
   int64_t captures = 0;  // recorded sequences of launches
@@ -94,6 +101,9 @@ class Device {
   virtual CompileStats stats() const = 0;                  // since the start
   // Absent if the host launches nothing.
   virtual std::optional<LaunchCounts> launches() const { return std::nullopt; }
+  // The shapes multiplied since the start, each once; not those of runs while noting was off.
+  virtual std::vector<LibraryShape> library_products() const { return {}; }
+  virtual void note_products(bool) {}
   virtual uint64_t packed_bytes() const = 0;  // of weights laid out anew
   // Problems that stopped nothing: a cache folder that can't be used.
   virtual const std::vector<std::string>& notes() const = 0;

@@ -13,14 +13,17 @@ std::string head_tensor(const ModelConfig& config) {
 }  // namespace
 
 Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of,
-                          DType caches) {
-  GraphBuilder graph(tensor_specs(config), weights, caches);
+                          DType caches, Fp8 fp8) {
+  GraphBuilder graph(tensor_specs(config), weights, caches, fp8 != Fp8::kNone);
   ValueId hidden = config.architecture == Architecture::kGpt2 ? build_gpt2(graph, config)
                                                               : build_llama(graph, config);
   if (logits_of == LogitsOf::kLastPosition) hidden = graph.add(OpKind::kLastRows, {hidden});
-  const ValueId logits = graph.add(OpKind::kLinear, {hidden, graph.weight(head_tensor(config))},
-                                   LinearAttributes{WeightLayout::kOutIn});
-  const ValueId next = graph.add(OpKind::kArgmax, {logits});
+  const ValueId logits =
+      graph.add(OpKind::kLinear, {hidden, graph.weight(head_tensor(config))},
+                LinearAttributes{WeightLayout::kOutIn, fp8 == Fp8::kWithTheHead});
+  const ValueId last =
+      logits_of == LogitsOf::kLastPosition ? logits : graph.add(OpKind::kLastRows, {logits});
+  const ValueId next = graph.add(OpKind::kArgmax, {last});
   auto built = graph.finish({logits, next});
   if (!built) return with_context("graph", built.error());
   return built;

@@ -9,15 +9,22 @@
 namespace assay::engine {
 
 enum class LogitsOf {
-  kLastPosition,  // logits [batch, vocab], next tokens [batch]: for generation
-  kAllPositions,  // logits [batch, q_len, vocab], next tokens [batch, q_len]: for parity and
-                  // teacher forcing
+  kLastPosition,  // [batch, vocab]: for generation
+  kAllPositions,  // [batch, q_len, vocab]: for parity and teacher forcing
 };
 
-// Outputs: logits, then their argmax. The same graph serves prefill (q_len > 1) and decode (q_len =
-// 1). `caches`: the type of keys and values between runs, Device::cache_type().
+// Products that a graph marks as LinearAttributes::fp8.
+enum class Fp8 {
+  kNone,
+  kLayers,       // all but the head
+  kWithTheHead,  // all
+};
+
+// Outputs: logits, then the argmax of each row's last position, [batch]. The same graph serves
+// prefill (q_len > 1) and decode (q_len = 1). `caches`: the type of keys and values between runs,
+// Device::cache_type().
 Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of,
-                          DType caches = DType::kF32);
+                          DType caches = DType::kF32, Fp8 fp8 = Fp8::kNone);
 
 // One builder for each architecture: from the ids to the final norm, [batch, q_len, hidden].
 ValueId build_gpt2(GraphBuilder& graph, const ModelConfig& config);

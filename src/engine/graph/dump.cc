@@ -39,7 +39,8 @@ struct AttributesText {
     return fmt::format(" kind={}", activation_name(a.kind));
   }
   std::string operator()(const LinearAttributes& a) const {
-    return a.layout == WeightLayout::kOutIn ? " layout=out_in" : " layout=in_out";
+    const std::string layout = a.layout == WeightLayout::kOutIn ? "out_in" : "in_out";
+    return " layout=" + layout + (a.fp8 ? " fp8" : "");
   }
   std::string operator()(const SplitAttributes& a) const {
     return fmt::format(" widths=[{}]", fmt::join(a.widths, ", "));

@@ -100,6 +100,9 @@ struct ActivateAttributes {
 };
 struct LinearAttributes {
   WeightLayout layout = WeightLayout::kOutIn;
+  // A device that can multiplies prompts in e4m3: each row of x, and each output's weight, rounded
+  // to that type by a scale of its own. The interpreter and other runs compute in the given types.
+  bool fp8 = false;
 };
 struct SplitAttributes {
   std::vector<int64_t> widths;

@@ -5,8 +5,9 @@
 
 namespace assay::engine {
 
-GraphBuilder::GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches)
-    : weights_(weights), caches_(caches) {
+GraphBuilder::GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches,
+                           bool fp8)
+    : weights_(weights), caches_(caches), fp8_(fp8) {
   for (const TensorSpec& spec : specs) shapes_[spec.name] = spec.shape;
 }
 
@@ -78,7 +79,7 @@ ValueId GraphBuilder::add(OpKind op, std::vector<ValueId> inputs, Attributes att
 ValueId GraphBuilder::linear(ValueId x, const std::string& prefix, bool bias, WeightLayout layout) {
   std::vector<ValueId> inputs = {x, weight(prefix + ".weight")};
   if (bias) inputs.push_back(weight(prefix + ".bias"));
-  return add(OpKind::kLinear, std::move(inputs), LinearAttributes{layout});
+  return add(OpKind::kLinear, std::move(inputs), LinearAttributes{layout, fp8_});
 }
 
 ValueId GraphBuilder::split_heads(ValueId x, int64_t heads, int64_t head_dim) {

@@ -13,8 +13,10 @@ namespace assay::engine {
 
 class GraphBuilder {
  public:
-  // Weights take `weights` as their type and their shapes from `specs`, caches `caches`.
-  GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches = DType::kF32);
+  // Weights take `weights` as their type and their shapes from `specs`, caches `caches`. `fp8`: of
+  // products that linear() adds.
+  GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches = DType::kF32,
+               bool fp8 = false);
 
   // Sources; asking twice gives the same value.
   ValueId ids();      // [batch, q_len]
@@ -42,6 +44,7 @@ class GraphBuilder {
 
   std::map<std::string, Shape> shapes_;
   DType weights_, caches_;
+  bool fp8_;
   Graph graph_;
   std::map<std::string, ValueId> sources_;
   Status status_;

@@ -108,6 +108,8 @@ std::vector<NamedArchitecture> all_architectures() {
       {"llama3.1-8b", kBF16, kLlama3,
        llama3_config({4096, 14336, 32, 32, 8, 128256, 131072, false}, 128, 8.0, 8192)},
       {"llama2-7b", kF16, kLlama3, llama2_config({4096, 11008, 32, 32, 32, 32000, 4096, false})},
+      {"te-8-layers", kBF16, kLlama3,
+       llama2_config({2048, 5504, 8, 16, 16, 32000, 4096, false})},  // studies/te-hybrid.yaml
   };
 }
 

@@ -348,13 +348,15 @@ Result<ModelConfig> read_model_config(const std::filesystem::path& folder) {
   return parse_model_config(json, path.string());
 }
 
-uint64_t prompt_operations(const ModelConfig& c, int64_t batch, int64_t positions) {
+uint64_t prompt_operations(const ModelConfig& c, int64_t batch, int64_t positions,
+                           int64_t logits_of) {
   const int64_t attended = c.heads * c.head_dim;
   const int64_t of_attention = c.hidden_size * (2 * attended + 2 * c.kv_heads * c.head_dim);
   const int64_t of_mlp = (c.gated_mlp ? 3 : 2) * c.hidden_size * c.intermediate_size;
   const int64_t weights = c.layers * (of_attention + of_mlp);
   const int64_t scores = c.layers * attended * positions * (positions + 1);  // and values: 2 / 2
-  const int64_t multiplications = weights * positions + scores + c.hidden_size * c.vocab_size;
+  const int64_t multiplications =
+      weights * positions + scores + logits_of * c.hidden_size * c.vocab_size;
   return static_cast<uint64_t>(2 * batch * multiplications);
 }
 

@@ -63,9 +63,10 @@ Result<ModelConfig> parse_model_config(const Json& json, std::string_view object
 Result<ModelConfig> read_model_config(const std::filesystem::path& folder);  // folder/config.json
 
 // Multiplications and additions that a prompt needs, of `batch` rows of so many positions: those of
-// the weights for each position, the head's for the last one alone, and attention's two products
-// with each position up to its own. Embeddings, norms and activations aren't counted.
-uint64_t prompt_operations(const ModelConfig& config, int64_t batch, int64_t positions);
+// the weights for each position, the head's for the last `logits_of` of them, and attention's two
+// products with each position up to its own. Embeddings, norms and activations aren't counted.
+uint64_t prompt_operations(const ModelConfig& config, int64_t batch, int64_t positions,
+                           int64_t logits_of = 1);
 
 std::string_view architecture_name(Architecture architecture);  // "gpt2", "llama", "qwen2"
 

@@ -124,6 +124,7 @@ TEST(Config, OperationsOfAPromptAreThoseOfItsProducts) {
   const uint64_t attention = 2 * 2 * 2 * 4;  // layers, products, heads, elements
   EXPECT_EQ(prompt_operations(c, 1, 1), 2 * (weights + attention + 8 * 100));
   EXPECT_EQ(prompt_operations(c, 3, 5), 3 * 2 * (5 * weights + attention * 15 + 8 * 100));
+  EXPECT_EQ(prompt_operations(c, 3, 5, 5), 3 * 2 * (5 * weights + attention * 15 + 5 * 8 * 100));
   c.gated_mlp = false;
   EXPECT_EQ(prompt_operations(c, 1, 1), 2 * (weights - 2 * 8 * 16 + attention + 8 * 100));
 }

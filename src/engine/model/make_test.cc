@@ -107,6 +107,7 @@ TEST_F(MakeTest, PublishedModelsHaveTheirPublishedSizes) {
                                                     {"llama3.2-3b", 3'212'749'824},
                                                     {"llama3.1-8b", 8'030'261'248},
                                                     {"llama2-7b", 6'738'415'616},
+                                                    {"te-8-layers", 535'857'152},
                                                     {"gpt2-25m", 25'016'064},
                                                     {"gpt2-50m", 51'475'968},
                                                     {"gpt2-100m", 103'176'192}}) {

@@ -9,8 +9,12 @@
 namespace assay::engine {
 namespace {
 
+const LinearAttributes& linear_of(const Node& node) {
+  return std::get<LinearAttributes>(node.attributes);
+}
+
 WeightLayout layout_of(const Node& node) {
-  return std::get<LinearAttributes>(node.attributes).layout;
+  return linear_of(node).layout;
 }
 
 size_t output_axis(const Node& node) {
@@ -104,6 +108,10 @@ class Merger {
   Status check_beside(const Node& node, const Node& first) const {
     if (layout_of(node) != layout_of(first)) {
       return bad_input("expected the layout of {}, found the other", node_name(first));
+    }
+    if (linear_of(node).fp8 != linear_of(first).fp8) {
+      return bad_input("expected a product in the type of {}, found one of two in fp8",
+                       node_name(first));
     }
     if (node.inputs.size() != first.inputs.size()) {
       return bad_input("expected {} bias as {} has, found {}", first.inputs.size() > 2 ? "a" : "no",

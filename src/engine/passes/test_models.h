@@ -13,12 +13,13 @@
 namespace assay::engine::test {
 
 inline Graph model_graph(const std::string& name, DType weights,
-                         LogitsOf logits_of = LogitsOf::kLastPosition, DType caches = DType::kF32) {
+                         LogitsOf logits_of = LogitsOf::kLastPosition, DType caches = DType::kF32,
+                         Fp8 fp8 = Fp8::kNone) {
   const auto architecture = find_architecture(name);
   EXPECT_TRUE(architecture) << architecture.error().message;
   const auto config = parse_model_config(make_config_json(*architecture, weights), name);
   EXPECT_TRUE(config) << config.error().message;
-  auto graph = build_graph(*config, weights, logits_of, caches);
+  auto graph = build_graph(*config, weights, logits_of, caches, fp8);
   EXPECT_TRUE(graph) << graph.error().message;
   return std::move(*graph);
 }

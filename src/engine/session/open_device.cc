@@ -16,8 +16,10 @@ Result<std::shared_ptr<Device>> open_device(const SessionOptions& options) {
                                                         .compiler = options.compile.compiler,
                                                         .kernel_cache = kernel_cache});
   }
-  return CudaDevice::open(
-      {.ordinal = *options.gpu, .threads = threads, .kernel_cache = kernel_cache});
+  return CudaDevice::open({.ordinal = *options.gpu,
+                           .threads = threads,
+                           .kernel_cache = kernel_cache,
+                           .fp8_fast_sums = options.fp8_fast_sums});
 }
 
 }  // namespace assay::engine

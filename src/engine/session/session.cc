@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "engine/compiled/frame.h"
 #include "engine/compiled/graph_compiler.h"
+#include "engine/device/cuda/cublaslt.h"
 #include "engine/device/device.h"
 #include "engine/graph/architectures.h"
 #include "engine/model/checkpoint.h"
@@ -21,8 +22,14 @@ struct Session::Impl {
 
   Status build(Checkpoint checkpoint);
   DType cache_type() const { return device->cache_type(weights->dtype()); }
-  Result<Graph> make_graph(LogitsOf logits_of) const {
-    return build_graph(weights->config(), weights->dtype(), logits_of, cache_type());
+  Result<Graph> make_graph(LogitsOf logits_of, Fp8 fp8) const {
+    return build_graph(weights->config(), weights->dtype(), logits_of, cache_type(), fp8);
+  }
+  // bad_input: the device doesn't multiply e4m3, or weights of this type aren't rounded to it.
+  Status check_fp8() const;
+  // Positions of the run at hand whose logits are there.
+  size_t positions(int64_t q_len) const {
+    return options.logits == LogitsOf::kAllPositions ? static_cast<size_t>(q_len) : 1;
   }
   Status check_prompts(const PromptBatch& prompts) const;
   Status check_ids(std::span<const int32_t> ids) const;
@@ -44,6 +51,8 @@ struct Session::Impl {
   int64_t bucket_padding(int64_t padded_len) const;
   // Checks that the logits of the run at hand that chose tokens are finite: one load a row.
   void note_chosen_logits();
+  // Copies those of each row's last position, of [batch, count, vocab].
+  void keep_last_logits(std::span<const float> all, size_t count);
 
   // In the order of their dependence: a later member refers to earlier ones.
   SessionOptions options;
@@ -53,6 +62,7 @@ struct Session::Impl {
   Graph graph;  // as built
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Executor> all_logits_executor;  // made when first asked for
+  std::unique_ptr<Executor> wide_executor;        // likewise, without fp8
   std::unique_ptr<GraphCompiler> compiler;        // absent if nothing is to be compiled
   std::optional<Frame> prefill_frame;             // absent: that phase is eager
   std::optional<Frame> decode_frame;
@@ -67,13 +77,32 @@ struct Session::Impl {
   std::vector<int32_t> next;     // [batch]
   bool finite = true;            // as Session::logits_finite()
   const Executor* latest = nullptr;  // that has the logits
+  size_t latest_positions = 1;       // of each row
   std::vector<float> logits;         // [batch, vocab], only after prefill_all_logits
 };
 
+Status Session::Impl::check_fp8() const {
+  if (options.fp8 == Fp8::kNone) return {};
+  const DeviceInfo info = device->info();
+  if (info.compute_capability != cuda::kFp8Capability) {
+    return bad_input(
+        "dtype fp8: expected a GPU of compute capability {}, found {}", cuda::kFp8Capability,
+        info.compute_capability.empty() ? "device " + info.kind
+                                        : info.name + " of " + info.compute_capability);
+  }
+  if (options.dtype == DType::kF32) {
+    return bad_input("dtype fp8: expected weights of fp16 or bf16 beside it, found fp32");
+  }
+  return {};
+}
+
 Status Session::Impl::build(Checkpoint checkpoint) {
+  ASSAY_CHECK(check_fp8());
+  const bool too_wide = options.fp8 != Fp8::kNone && checkpoint.config().dtype == DType::kF32;
+  if (too_wide && !options.dtype) options.dtype = DType::kBF16;
   ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options.dtype, weight_memory));
   weights = std::make_unique<Weights>(std::move(loaded));
-  ASSAY_TRY(graph, make_graph(LogitsOf::kLastPosition));
+  ASSAY_TRY(graph, make_graph(options.logits, options.fp8));
   ASSAY_CHECK(build_frames());
   ASSAY_TRY(executor, device->make_eager(graph, *weights));
   return {};
@@ -130,6 +159,15 @@ const ModelConfig& Session::config() const {
 DType Session::dtype() const {
   return impl_->weights->dtype();
 }
+Fp8 Session::fp8() const {
+  return impl_->options.fp8;
+}
+bool Session::fp8_fast_sums() const {
+  return impl_->options.fp8_fast_sums;
+}
+int64_t Session::logits_of_prompt(int64_t padded_len) const {
+  return static_cast<int64_t>(impl_->positions(padded_len));
+}
 size_t Session::threads() const {
   return impl_->device->threads();
 }
@@ -156,7 +194,11 @@ bool Session::logits_finite() const {
   return impl_->finite;
 }
 std::span<const float> Session::logits() const {
-  return impl_->latest != nullptr ? impl_->latest->output_f32(0) : impl_->logits;
+  if (impl_->latest == nullptr) return impl_->logits;
+  const auto all = impl_->latest->output_f32(0);
+  if (impl_->latest_positions == 1) return all;
+  impl_->keep_last_logits(all, impl_->latest_positions);
+  return impl_->logits;
 }
 
 uint64_t Session::step_bytes(int64_t batch, int64_t kv_len) const {
@@ -290,7 +332,10 @@ Status Session::Impl::run_greedy(int64_t steps, const TokenSink& sink) {
     forget_run();
     return std::unexpected(ran.error());
   }
-  if (*ran != nullptr) latest = *ran;
+  if (*ran != nullptr) {
+    latest = *ran;
+    latest_positions = 1;
+  }
   return {};
 }
 
@@ -314,8 +359,19 @@ int64_t Session::Impl::bucket_padding(int64_t padded_len) const {
 void Session::Impl::note_chosen_logits() {
   const auto vocab = static_cast<size_t>(weights->config().vocab_size);
   for (size_t row = 0; row < next.size(); ++row) {
-    const size_t chosen = row * vocab + static_cast<size_t>(next[row]);
+    const auto token = static_cast<size_t>(next[row]);
+    const size_t position = latest != nullptr ? (row + 1) * latest_positions - 1 : row;
+    const size_t chosen = position * vocab + token;
     finite &= std::isfinite(latest != nullptr ? latest->element_f32(0, chosen) : logits[chosen]);
+  }
+}
+
+void Session::Impl::keep_last_logits(std::span<const float> all, size_t count) {
+  const auto vocab = static_cast<size_t>(weights->config().vocab_size);
+  logits.clear();
+  for (size_t end = count; end * vocab <= all.size(); end += count) {
+    const auto last = all.subspan((end - 1) * vocab, vocab);
+    logits.insert(logits.end(), last.begin(), last.end());
   }
 }
 
@@ -371,6 +427,7 @@ Status Session::prefill(const PromptBatch& prompts) {
             impl_->run(impl_->prefill_frame ? &*impl_->prefill_frame : nullptr, *impl_->executor,
                        batch->ids, batch->padded_len));
   impl_->latest = ran;
+  impl_->latest_positions = impl_->positions(batch->padded_len);
   const auto next = ran->output_i32(1);
   impl_->next.assign(next.begin(), next.end());
   impl_->note_chosen_logits();
@@ -380,27 +437,55 @@ Status Session::prefill(const PromptBatch& prompts) {
 Result<std::vector<float>> Session::prefill_all_logits(const PromptBatch& prompts) {
   ASSAY_CHECK(impl_->check_prompts(prompts));
   if (!impl_->all_logits_executor) {
-    ASSAY_TRY(Graph graph, impl_->make_graph(LogitsOf::kAllPositions));
+    ASSAY_TRY(Graph graph, impl_->make_graph(LogitsOf::kAllPositions, impl_->options.fp8));
     ASSAY_TRY(impl_->all_logits_executor,
               impl_->device->make_eager(std::move(graph), *impl_->weights));
   }
+  return all_logits(prompts, *impl_->all_logits_executor);
+}
+
+Result<std::vector<float>> Session::all_logits(const PromptBatch& prompts, Executor& executor) {
   impl_->bucket_pad = 0;
   impl_->start(prompts);
-  ASSAY_CHECK(impl_->run(nullptr, *impl_->all_logits_executor, prompts.ids, prompts.padded_len));
-  const auto all = impl_->all_logits_executor->output_f32(0);
-  const auto next = impl_->all_logits_executor->output_i32(1);
-  const auto vocab = static_cast<size_t>(config().vocab_size);
-  impl_->next.clear();
-  impl_->logits.clear();
-  for (int64_t row = 1; row <= prompts.batch; ++row) {
-    const auto last = static_cast<size_t>(row * prompts.padded_len - 1);
-    impl_->next.push_back(next[last]);
-    const auto logits = all.subspan(last * vocab, vocab);
-    impl_->logits.insert(impl_->logits.end(), logits.begin(), logits.end());
-  }
+  ASSAY_CHECK(impl_->run(nullptr, executor, prompts.ids, prompts.padded_len));
+  const auto all = executor.output_f32(0);
+  const auto next = executor.output_i32(1);
+  impl_->next.assign(next.begin(), next.end());
+  impl_->keep_last_logits(all, static_cast<size_t>(prompts.padded_len));
   impl_->latest = nullptr;
   impl_->note_chosen_logits();
   return std::vector<float>(all.begin(), all.end());
+}
+
+Result<LogitsError> Session::fp8_error(const PromptBatch& prompts) {
+  if (impl_->options.fp8 == Fp8::kNone) {
+    return bad_input("fp8_error: expected a session of dtype fp8, found {}", dtype_name(dtype()));
+  }
+  ASSAY_CHECK(impl_->check_prompts(prompts));
+  if (!impl_->wide_executor) {
+    ASSAY_TRY(Graph graph, impl_->make_graph(LogitsOf::kAllPositions, Fp8::kNone));
+    ASSAY_TRY(impl_->wide_executor, impl_->device->make_eager(std::move(graph), *impl_->weights));
+  }
+  impl_->device->note_products(false);
+  const auto all = prefill_all_logits(prompts);
+  const auto all_wide = all ? all_logits(prompts, *impl_->wide_executor) : all;
+  impl_->device->note_products(true);
+  impl_->forget_run();
+  ASSAY_CHECK(all);
+  ASSAY_CHECK(all_wide);
+  const std::vector<float>&found = *all, &reference = *all_wide;
+  const auto vocab = static_cast<size_t>(config().vocab_size);
+  LogitsError error;
+  for (int64_t row = 0; row < prompts.batch; ++row) {
+    const int64_t padding = prompts.pad[static_cast<size_t>(row)];
+    for (int64_t at = padding; at + 1 < prompts.padded_len; ++at) {
+      const auto place = static_cast<size_t>(row * prompts.padded_len + at);
+      add_position(std::span(reference).subspan(place * vocab, vocab),
+                   std::span(found).subspan(place * vocab, vocab), prompts.ids[place + 1], error);
+    }
+  }
+  finish(error);
+  return error;
 }
 
 Status Session::decode(std::span<const int32_t> tokens) {
@@ -419,6 +504,7 @@ Status Session::decode(std::span<const int32_t> tokens) {
             impl_->run(impl_->decode_frame ? &*impl_->decode_frame : nullptr, *impl_->executor,
                        tokens, 1));
   impl_->latest = ran;
+  impl_->latest_positions = 1;
   std::ranges::copy(ran->output_i32(1), impl_->next.begin());
   impl_->note_chosen_logits();
   return {};

@@ -14,7 +14,9 @@
 #include "engine/cache/kv_cache.h"
 #include "engine/compiled/compile_evidence.h"
 #include "engine/compiled/compile_options.h"
+#include "engine/graph/architectures.h"
 #include "engine/model/config.h"
+#include "engine/session/logits_error.h"
 #include "engine/tensor.h"
 
 namespace assay::engine {
@@ -23,9 +25,14 @@ struct SessionOptions {
   CacheKind cache = CacheKind::kStatic;
   CompileOptions compile = {};      // neither frame compiled: eager
   std::optional<DType> dtype = {};  // absent: as stored; else weights are converted at load
-  size_t threads = 0;               // 0: as many as the process may run on
-  std::optional<int> gpu = {};      // the number of the GPU to compute on; absent: the processor
-  bool reference_ops = false;       // the slow operators, for tests
+  // Products of prompts in e4m3: on a GPU of compute capability 9.0 alone, with weights of 16 bits.
+  // Weights stored in fp32 become bf16, unless `dtype` says otherwise.
+  Fp8 fp8 = Fp8::kNone;
+  bool fp8_fast_sums = false;  // the sums of these: not in fp32 throughout, and faster
+  LogitsOf logits = LogitsOf::kLastPosition;  // that a prefill computes
+  size_t threads = 0;                         // 0: as many as the process may run on
+  std::optional<int> gpu = {};  // the number of the GPU to compute on; absent: the processor
+  bool reference_ops = false;   // the slow operators, for tests
 };
 
 // A batch of prompts, left-padded to one length.
@@ -43,6 +50,7 @@ struct PromptBatch {
 
 class Checkpoint;
 class Device;
+class Executor;
 
 // The device that the options ask for. environment_error: no driver, no such GPU.
 Result<std::shared_ptr<Device>> open_device(const SessionOptions& options);
@@ -60,6 +68,9 @@ class Session {
 
   const ModelConfig& config() const;
   DType dtype() const;  // of the weights in use
+  Fp8 fp8() const;
+  bool fp8_fast_sums() const;
+  int64_t logits_of_prompt(int64_t padded_len) const;  // positions of a row that get logits
   size_t threads() const;
   const Device& device() const;
   Device& device();
@@ -87,6 +98,10 @@ class Session {
   // prefill() that returns the logits of every position, [batch, padded_len, vocab]; those inside
   // the padding mean nothing. Always eager, without buckets: it is for tests, not measured.
   Result<std::vector<float>> prefill_all_logits(const PromptBatch& prompts);
+  // Distance of these prompts' logits, with products in fp8, from those with products in the
+  // weights' type, both by the eager executor. bad_input: the session has none in fp8. The cache is
+  // empty afterwards.
+  Result<LogitsError> fp8_error(const PromptBatch& prompts);
   // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
   Status decode(std::span<const int32_t> tokens);
 
@@ -111,6 +126,7 @@ class Session {
 
  private:
   Status run_until_replayed(int64_t padded_len, bool decode);
+  Result<std::vector<float>> all_logits(const PromptBatch& prompts, Executor& executor);
   static Result<Session> make(Checkpoint checkpoint, const SessionOptions& options,
                               std::shared_ptr<Device> device);
 

@@ -40,6 +40,7 @@ class Engine:
             raise Unsupported(f"mode {MANUAL}: expected device cuda, found {self.device.type}: "
                               "CUDA graphs are NVIDIA's")
         self.read_bandwidth = None if options.noop else bandwidth.measure(self.device)
+        models.choose_sdpa_kernel(options.sdpa_kernel, self.device)
         self.model = models.open_model(load, options, self.device)
         self.watch = Watch(folders) if load.mode != "eager" else None
         self.arm = Arm(self.model, load, options, self.watch)
@@ -63,7 +64,7 @@ class Engine:
         load, model = self.load, self.model
         return {"vocab_size": model.vocab_size, "special_ids": model.special_ids(),
                 "max_positions": model.max_positions, "weight_bytes": model.weight_bytes(), "dtype": model.dtype,
-                "quantization": "", "threads": torch.get_num_threads(),
+                "quantization": "fp8" if model.fp8 else "", "threads": torch.get_num_threads(),
                 "model_hash": models.model_hash(load, model) if load.want_model_hash and not model.noop else ""}
 
     @torch.no_grad()

@@ -53,6 +53,10 @@ def _actual(engine: Engine, runs: Runs) -> dict[str, Any]:
         "mode": load.mode, "cache": load.cache, "dtype": engine.model.dtype, "device": str(engine.device),
         "threads": torch.get_num_threads(),
         "attn_implementation": getattr(engine.model.config, "_attn_implementation", None)}
+    if engine.model.fp8:
+        actual["fp8"] = engine.model.fp8
+    if options.sdpa_kernel != "auto":
+        actual["sdpa_kernel"] = options.sdpa_kernel
     if engine.arm.compiled_mode:
         actual["backend"] = None if engine.arm.fallback_error else options.torch_backend
         if engine.arm.fallback_error or runs.calls and runs.fallbacks == runs.calls:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from assay_torch import compat
+from assay_torch import compat, fp8
 from assay_torch.errors import Unsupported
 from assay_torch.options import Options
 from assay_torch.requests import Load
@@ -47,10 +47,13 @@ class Model:
     device: torch.device
     dtype: str
     noop: bool = False
+    all_logits: bool = False  # of all positions, not of the last one alone
+    fp8: dict[str, Any] | None = None  # what of it computes in FP8
 
     def __post_init__(self) -> None:
-        # Arguments of every forward pass: it fills the cache, and gives the last position's logits alone.
-        self.fixed_arguments = {"use_cache": True, **compat.last_logits_only(self.module.forward)}
+        # Arguments of every forward pass: it fills the cache.
+        last = {} if self.all_logits else compat.last_logits_only(self.module.forward)
+        self.fixed_arguments = {"use_cache": True, **last}
         # True for a forward pass over a StaticCache that takes the positions.
         self.takes_cache_position = compat.takes_cache_position(self.module.forward)
 
@@ -98,6 +101,18 @@ def pick_device(name: str) -> torch.device:
     return torch.device("cpu")
 
 
+def choose_sdpa_kernel(name: str, device: torch.device) -> None:
+    """Leaves this kernel alone to torch's attention; a call that it can't serve then raises."""
+    if name == "auto":
+        return
+    if device.type != "cuda":
+        raise Unsupported(f"options.sdpa_kernel: expected device cuda beside {name}, found {device.type}")
+    switches = {"cudnn": torch.backends.cuda.enable_cudnn_sdp, "flash": torch.backends.cuda.enable_flash_sdp,
+                "efficient": torch.backends.cuda.enable_mem_efficient_sdp, "math": torch.backends.cuda.enable_math_sdp}
+    for kernel, switch in switches.items():
+        switch(kernel == name)
+
+
 def open_model(load: Load, options: Options, device: torch.device) -> Model:
     torch.manual_seed(options.seed)
     if options.noop:
@@ -110,7 +125,11 @@ def open_model(load: Load, options: Options, device: torch.device) -> Model:
     names = {dtype: name for name, dtype in DTYPES.items()}
     if module.dtype not in names:
         raise Unsupported(f"model {load.model}: expected weights of {', '.join(DTYPES)}, found {module.dtype}")
-    return Model(module, module.config, device, names[module.dtype])
+    dtype = names[module.dtype]
+    if options.dtype == "fp8" and dtype == "fp32":
+        raise Unsupported(f"dtype fp8: expected a model {load.model} of fp16 or bf16, found {dtype}")
+    converted = fp8.convert(module, options, device) if options.dtype == "fp8" else None
+    return Model(module, module.config, device, dtype, all_logits=options.logits == "all", fp8=converted)
 
 
 def _read(load: Load, options: Options, device: torch.device) -> nn.Module:
@@ -166,7 +185,7 @@ def read_bytes(model: Model, batch: int, kv_lens: list[int]) -> int | None:
     if model.noop or any("expert" in name for name, _ in model.module.named_modules()):
         return None
     tables = {id(module.weight) for module in model.module.modules() if isinstance(module, nn.Embedding)}
-    used_whole = {id(module.weight) for module in model.module.modules() if isinstance(module, nn.Linear)}
+    used_whole = {id(module.weight) for module in model.module.modules() if isinstance(module, (nn.Linear, fp8.RowwiseLinear))}
     weights = 0
     for weight in model.module.parameters():
         rows_only = id(weight) in tables - used_whole

@@ -42,6 +42,12 @@ class Options:
     config: dict[str, Any] | None = None
     seed: int = 0
     noop: bool = False
+    dtype: str = ""  # fp8: the products' type, beside that of the weights, which is the load's
+    fp8_head: bool = False
+    fp8_fast_sums: bool = False
+    fp8_products: str = "scaled_mm"
+    logits: str = "last"
+    sdpa_kernel: str = "auto"
     ignored: tuple[str, ...] = field(default=())  # given, but of no meaning to this mode
 
     def compiles(self, part: str) -> bool:
@@ -51,8 +57,11 @@ class Options:
 
 _WORDS = {"device": ("auto", "cpu", "cuda"), "torch_backend": ("inductor", "aot_eager", "eager"),
           "compile_target": ("forward", "module"), "compile_phases": ("both", "prefill", "decode"),
-          "attention_mask": ("auto", "always"), "reset": ("unit", "never")}
-_FLAGS = ("fullgraph", "cudagraph_trees", "mark_step_begin", "keep_cache", "explain", "step_times", "noop")
+          "attention_mask": ("auto", "always"), "reset": ("unit", "never"), "dtype": ("", "fp8"),
+          "fp8_products": ("scaled_mm", "transformer_engine"), "logits": ("last", "all"),
+          "sdpa_kernel": ("auto", "cudnn", "flash", "efficient", "math")}
+_FLAGS = ("fullgraph", "cudagraph_trees", "mark_step_begin", "keep_cache", "explain", "step_times", "noop",
+          "fp8_head", "fp8_fast_sums")
 _COUNTS = {"recompile_limit": range(1, 1 << 31), "seed": range(1 << 64)}
 _KNOWN = (*_WORDS, *_FLAGS, *_COUNTS, "attn_implementation", "config")
 
@@ -93,6 +102,13 @@ def parse_options(load: Load) -> Options:
 
 
 def _check_combination(load: Load, options: Options) -> None:
+    for name in ("fp8_head", "fp8_fast_sums", "fp8_products"):
+        if name in load.options and options.dtype != "fp8":
+            raise Unsupported(f"options.{name}: expected dtype fp8 beside it, found none")
+    if options.dtype == "fp8" and load.dtype == "fp32":
+        raise Unsupported("dtype fp8: expected weights of fp16 or bf16 beside it, found fp32")
+    if options.sdpa_kernel != "auto" and options.attn_implementation != "sdpa":
+        raise Unsupported(f"options.sdpa_kernel: expected attn_implementation sdpa, found {options.attn_implementation}")
     if load.mode == MANUAL and load.cache != "static":
         raise Unsupported(f"mode {MANUAL}: expected cache static, found {load.cache}: "
                           "a cache that grows has no address to replay on")

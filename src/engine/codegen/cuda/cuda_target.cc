@@ -24,6 +24,11 @@ std::string block_loop(const std::string& var, const std::string& extent, bool i
   return strided(var, "0", extent, "lane_of_thread()", "32", indent);
 }
 
+std::string columns_loop(const std::string& var, const std::string& extent, bool, int indent) {
+  return strided(var, "0", extent, "blockIdx.y * THREADS + threadIdx.x", "gridDim.y * THREADS",
+                 indent);
+}
+
 std::string warp_loop(const std::string& var, const std::string& extent, bool innermost,
                       int indent) {
   return innermost ? strided(var, "0", extent, "epilogue_lane()", "EPILOGUE_LANES", indent)
@@ -128,6 +133,11 @@ const CTarget& cuda_block_target() {
 
 const CTarget& cuda_grid_target() {
   static constexpr CTarget kTarget = target(block_loop, grid_reduce);
+  return kTarget;
+}
+
+const CTarget& cuda_columns_target() {
+  static constexpr CTarget kTarget = target(columns_loop, no_reduce);
   return kTarget;
 }
 

@@ -11,6 +11,8 @@ const CTarget& cuda_block_target();
 // Grid: like block, for a kernel whose blocks of one row, gridDim.y of them, share its argmax: the
 // last one goes on behind it.
 const CTarget& cuda_grid_target();
+// Columns: like block, for a kernel of loops of stores alone, whose rows gridDim.y blocks share.
+const CTarget& cuda_columns_target();
 // Warp: stores over the lanes of one warp; no reductions.
 const CTarget& cuda_warp_target();
 // The same of a constant number of values, a multiple of the lanes mostly: loops that the compiler

@@ -115,6 +115,21 @@ __device__ __forceinline__ bool is_last(int* counter, int blocks) {
 }
 )";
 
+constexpr std::string_view kWiden = R"(
+__device__ __forceinline__ void widen(const uint4& v, float (&out)[4]) {
+  out[0] = __uint_as_float(v.x), out[1] = __uint_as_float(v.y);
+  out[2] = __uint_as_float(v.z), out[3] = __uint_as_float(v.w);
+}
+__device__ __forceinline__ void widen(const uint4& v, float (&out)[8]) {
+  const unsigned words[4] = {v.x, v.y, v.z, v.w};
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    out[2 * i] = from_half_word((unsigned short)(words[i] & 0xffffu));
+    out[2 * i + 1] = from_half_word((unsigned short)(words[i] >> 16));
+  }
+}
+)";
+
 constexpr std::string_view kTensorCores = R"(
 __device__ __forceinline__ unsigned pack(float low, float high) {
   unsigned both;
@@ -130,6 +145,14 @@ __device__ __forceinline__ void multiply(float (&sum)[4], const unsigned (&a)[4]
 )";
 
 }  // namespace
+
+std::string cuda_widen_text(DType dtype) {
+  return fmt::format(
+             "\n__device__ __forceinline__ float from_half_word(unsigned short x) {{ return {}(x); "
+             "}}",
+             dtype == DType::kF16 ? "from_f16" : "from_bf16") +
+         std::string(kWiden);
+}
 
 std::string cuda_tensor_text(std::string_view element) {
   return fmt::format("\n#define ELEMENT_TYPE \"{}\"\n{}", element, kTensorCores);

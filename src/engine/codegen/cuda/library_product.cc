@@ -9,6 +9,7 @@
 #include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
@@ -146,16 +147,40 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Ar
     for (int e = 0; e < 4; ++e) squares += x[i][e] * x[i][e];
   }}
   const float root = 1.0f / sqrtf(block_sum(squares) * (1.0f / INPUTS) + EPSILON);
+{tail}}}
+)";
+
+constexpr std::string_view kNormTail = R"(
   weight_t* to = (weight_t*)(args.workspace + X_AT) + row * PITCH;
   #pragma unroll
-  for (int i = 0; i < OWN; ++i) {{
+  for (int i = 0; i < OWN; ++i) {
     const int at = (i * THREADS + threadIdx.x) * 4;
     if (!EVEN && at >= INPUTS) continue;
     #pragma unroll
     for (int e = 0; e < 4; ++e) x[i][e] = x[i][e] * root * scale[i][e];
     store_four(to + at, x[i]);
-  }}
-}}
+  }
+)";
+constexpr std::string_view kNormTailFp8 = R"(
+  float largest = 0.0f;
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) {
+    if (!EVEN && (i * THREADS + threadIdx.x) * 4 >= INPUTS) continue;
+    #pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      x[i][e] = x[i][e] * root * scale[i][e];
+      largest = fmaxf(largest, fabsf(x[i][e]));
+    }
+  }
+  const RowScale scaled = scale_of(block_max(largest));
+  unsigned char* codes = (unsigned char*)args.workspace;
+  if (threadIdx.x == 0) ((float*)(codes + scales_at(rows_of(args), INPUTS)))[row] = scaled.of_codes;
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) {
+    const int at = (i * THREADS + threadIdx.x) * 4;
+    if (!EVEN && at >= INPUTS) continue;
+    *(unsigned*)(codes + row * INPUTS + at) = to_codes(x[i][0], x[i][1], x[i][2], x[i][3], scaled.to_codes);
+  }
 )";
 
 // A warp takes some columns of a row into shared memory, 16 bytes a lane and load, before it goes
@@ -193,13 +218,16 @@ std::string norm_prologue_text(const Kernel& kernel, const ProductKernel& produc
   return fmt::format(
       fmt::runtime(kNormPrologue), fmt::arg("norm_type", element_type(norm, "unsigned short")),
       fmt::arg("widen", norm == DType::kF16 ? "from_f16" : "from_bf16"),
-      fmt::arg("narrow", f16 ? "to_f16" : "to_bf16"), fmt::arg("norm", product.norm->weight));
+      fmt::arg("narrow", f16 ? "to_f16" : "to_bf16"), fmt::arg("norm", product.norm->weight),
+      fmt::arg("tail", multiplies_fp8(kernel, product) ? kNormTailFp8 : kNormTail));
 }
 
 std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
   if (held_in_registers(kernel, product)) return norm_prologue_text(kernel, product);
   const std::string row = CPrinter::var_name(product.row);
   const KernelBuffer& x = kernel.buffers[product.x];
+  const bool fp8 = multiplies_fp8(kernel, product);
+  if (fp8 && !product.has_prologue) return fp8_prologue_text(kernel, product, row, "");
   std::string body;
   if (product.has_prologue) {
     const Kernel changed = in_library_types(kernel, product);
@@ -207,6 +235,7 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
     printer.define(product.row);
     body = fmt::format("  weight_t* __restrict__ {} = to;\n", x.name) +
            printer.block(product.prologue, 1);
+    if (fp8) return fp8_prologue_text(kernel, product, row, body);
   } else {
     const DType weight = kernel.buffers[product.weight].dtype;
     body = fmt::format(
@@ -249,8 +278,13 @@ bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
 
 LibraryProduct library_product(const Kernel& kernel, const ProductKernel& product) {
   const DType weight = kernel.buffers[product.weight].dtype;
-  return {.prologue = product.has_prologue || kernel.buffers[product.x].dtype != weight,
-          .direct = Direct(kernel, product).find()};
+  const bool fp8 = multiplies_fp8(kernel, product);
+  LibraryProduct parts{
+      .prologue = fp8 || product.has_prologue || kernel.buffers[product.x].dtype != weight,
+      .fp8 = fp8,
+      .direct = Direct(kernel, product).find()};
+  if (fp8 && parts.direct && parts.direct->bias) parts.direct.reset();  // of 16 bits at most
+  return parts;
 }
 
 std::string print_library_prologue(const Kernel& kernel, const ProductKernel& product) {
@@ -260,8 +294,10 @@ std::string print_library_prologue(const Kernel& kernel, const ProductKernel& pr
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product) {
   const LibraryProduct parts = library_product(kernel, product);
   std::string text;
+  if (parts.fp8 || product.codes_output) text += fp8_rounding_text();
   if (parts.prologue) text += "\nenum { X_AT = 0 };\n" + print_library_prologue(kernel, product);
   if (!parts.direct) text += epilogue_text(kernel, product);
+  if (product.codes_output) text += fp8_epilogue_text(kernel, product);
   return text;
 }
 

@@ -22,6 +22,9 @@ struct LibraryProduct {
   // rows at a pitch of Packing::padded_inputs(inputs). Without, the library reads the buffer `x`,
   // rows at a pitch of the inputs.
   bool prologue = false;
+  // The library multiplies e4m3: assay_prologue writes x as fp8_rows() has it, unless the kernel
+  // behind the product before did.
+  bool fp8 = false;
   // Absent: the library writes all packed columns, in the weight's type, and assay_epilogue goes
   // on.
   std::optional<DirectOutput> direct;
@@ -35,8 +38,9 @@ int64_t library_epilogue_columns(const Packing& packing);
 // True if a run of this kernel may have more rows than the kernel multiplies by itself.
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product);
 
-// The entries assay_prologue and assay_epilogue, if library_product() has them. Args::workspace
-// is the place of x, and that of the products.
+// The entries assay_prologue and assay_epilogue, if library_product() has them, and
+// assay_epilogue_to_codes, if the product has codes_output. Args::workspace is the place of x, and
+// that of the products.
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product);
 // The entry assay_prologue alone, behind a definition of X_AT: the place of x in the workspace,
 // in floats.

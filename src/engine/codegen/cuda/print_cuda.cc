@@ -9,6 +9,7 @@
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
 
 namespace assay::engine {
@@ -26,10 +27,29 @@ int64_t blocks_of_row(const Kernel& kernel, const RowsKernel& rows) {
   return width ? (*width + kColumns - 1) / kColumns : 1;
 }
 
-// A block for each row: the row's columns over its threads.
+// Blocks that may share a row's columns, of a kernel that moves elements of wide rows alone.
+int64_t blocks_of_columns(const Kernel& kernel, const RowsKernel& rows) {
+  constexpr int64_t kColumns = 1024, kWide = 8 * kColumns;
+  int64_t width = 0;
+  for (const ir::Stmt& stmt : rows.body) {
+    const auto* loop = std::get_if<ir::Loop>(&stmt.node);
+    const auto extent = loop != nullptr ? kernel.exprs.constant(loop->extent) : std::nullopt;
+    if (!extent || (width != 0 && *extent != width)) return 1;
+    for (const ir::Stmt& inner : loop->body) {
+      if (!std::holds_alternative<ir::Store>(inner.node)) return 1;
+    }
+    width = *extent;
+  }
+  return width < kWide ? 1 : width / kColumns;
+}
+
+// A block for each row: the row's columns over its threads; or several.
 std::string rows_source(const Kernel& kernel, const RowsKernel& rows) {
   const bool shared = blocks_of_row(kernel, rows) > 1;
-  CPrinter printer(kernel, shared ? cuda_grid_target() : cuda_block_target());
+  const bool wide = blocks_of_columns(kernel, rows) > 1;
+  CPrinter printer(kernel, shared ? cuda_grid_target()
+                           : wide ? cuda_columns_target()
+                                  : cuda_block_target());
   printer.define(rows.row);
   const std::string counters = fmt::format("enum {{ COUNTERS = {} }};\n", kCudaCounters);
   return cuda_prelude() + (shared ? counters : "") + cuda_args_struct(kernel) +
@@ -72,8 +92,11 @@ struct Launches {
     constexpr int64_t kMostBlocks = 4 * kCudaMultiprocessors;
     const int64_t count = rows.rows.value(dims);
     const int64_t most = std::max<int64_t>(kMostBlocks / std::max<int64_t>(count, 1), 1);
-    const int64_t blocks = count <= kCudaCounters ? std::min(blocks_of_row(kernel, rows), most) : 1;
-    return {.run = {{"assay_run", count, blocks}}, .prologue = {}, .epilogue = {}};
+    const int64_t sharing = count <= kCudaCounters ? blocks_of_row(kernel, rows) : 1;
+    const int64_t blocks = std::min(std::max(sharing, blocks_of_columns(kernel, rows)), most);
+    CudaLaunches launches;
+    launches.run = {{"assay_run", count, blocks}};
+    return launches;
   }
   CudaLaunches operator()(const ProductKernel& product) const {
     const int64_t tiles = tile_count(product.packing), rows = product.rows.value(dims);
@@ -96,6 +119,10 @@ struct Launches {
           CudaLaunch{"assay_epilogue",
                      tiles * product.packing.tile / library_epilogue_columns(product.packing),
                      (rows + warps - 1) / warps, 1, shape.threads};
+    }
+    if (product.codes_output) {
+      launches.to_codes = CudaLaunch{"assay_epilogue_to_codes", rows, 1, 1, shape.threads};
+      launches.codes_buffer = fp8_codes_buffer(kernel);
     }
     return launches;
   }

@@ -34,6 +34,10 @@ struct CudaLaunches {
   // Products of many rows, which a library multiplies: the kernels before and behind, as
   // library_product() has them.
   std::optional<CudaLaunch> prologue, epilogue;
+  // In the epilogue's place where the product behind it reads e4m3 (ProductKernel::codes_output):
+  // its buffer `codes_buffer` is bound to the place of those.
+  std::optional<CudaLaunch> to_codes;
+  ir::BufferId codes_buffer = 0;
 };
 // The launches of a run with these dims; kv_len has no influence on them.
 CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t capacity);
@@ -53,6 +57,10 @@ std::string cuda_prelude(int64_t threads = kCudaThreads);
 // For kernels on tensor cores, of elements "f16" or "bf16": pack(), which rounds two numbers to a
 // word of them, and multiply(), mma.m16n8k16, which adds to a warp's sums. Once in a namespace.
 std::string cuda_tensor_text(std::string_view element);
+
+// from_half_word(), which widens an element of the type where it has 16 bits, and widen(), which
+// does so with 16 bytes of elements.
+std::string cuda_widen_text(DType dtype);
 
 // struct Args, the one parameter of every entry point, by value.
 std::string cuda_args_struct(const Kernel& kernel);

@@ -12,18 +12,6 @@ namespace assay::engine {
 namespace {
 
 constexpr std::string_view kElements = R"(
-__device__ __forceinline__ void widen(const uint4& v, float (&out)[4]) {
-  out[0] = __uint_as_float(v.x), out[1] = __uint_as_float(v.y);
-  out[2] = __uint_as_float(v.z), out[3] = __uint_as_float(v.w);
-}
-__device__ __forceinline__ void widen(const uint4& v, float (&out)[8]) {
-  const unsigned words[4] = {v.x, v.y, v.z, v.w};
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    out[2 * i] = from_half_word((unsigned short)(words[i] & 0xffffu));
-    out[2 * i + 1] = from_half_word((unsigned short)(words[i] >> 16));
-  }
-}
 // VECTOR inputs of a row from `at`, zeros behind the last.
 __device__ __forceinline__ void load_inputs(const unsigned short* row, int at, float (&x)[VECTOR]) {
   #pragma unroll
@@ -191,11 +179,9 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
       "\ntypedef {} weight_t;\n"
       "enum {{ INPUTS = {}, PITCH = {}, ROWS = {}, WEIGHT = {}, NORMED = {}, VECTOR = 16 / "
       "sizeof(weight_t) }};\n"
-      "#define EPSILON ((float){:.9g})\n"
-      "__device__ __forceinline__ float from_half_word(unsigned short x) {{ return {}(x); }}\n",
+      "#define EPSILON ((float){:.9g})\n",
       element_type(dtype, "unsigned short"), product.inputs, Packing::padded_inputs(product.inputs),
-      shape.rows, product.weight, product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0,
-      dtype == DType::kF16 ? "from_f16" : "from_bf16");
+      shape.rows, product.weight, product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0);
   if (shape.form == CudaProductForm::kWarpgroups) {
     return sizes + cuda_warpgroup_constants(shape, product);
   }
@@ -302,6 +288,7 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
   std::string text = cuda_prelude(shape.threads);
   text += cuda_args_struct(kernel);
   text += sizes_text(kernel, product, shape);
+  text += cuda_widen_text(kernel.buffers[product.weight].dtype);
   text += kElements;
   text += rows_text(kernel, product);
   if (product.has_prologue) text += prologue_text(kernel, product);

@@ -10,6 +10,7 @@
 
 #include "base/text/text.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
+#include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -48,8 +49,8 @@ std::vector<Step> steps(DType dtype) {
   return steps;
 }
 
-Graph graph_of(const std::string& architecture, DType weights, bool fused) {
-  Graph graph = test::model_graph(architecture, weights, LogitsOf::kLastPosition, weights);
+Graph graph_of(const std::string& architecture, DType weights, bool fused, Fp8 fp8 = Fp8::kNone) {
+  Graph graph = test::model_graph(architecture, weights, LogitsOf::kLastPosition, weights, fp8);
   return fused ? test::fused_graph(std::move(graph), TileLayout::kRows) : graph;
 }
 
@@ -111,6 +112,7 @@ class CudaKernels : public testing::Test {
         return names;
       }
       if (parts.prologue) names.insert(names.begin(), "assay_prologue");
+      if (product->codes_output) names.insert(names.begin(), "assay_epilogue_to_codes");
       if (!parts.direct) names.insert(names.begin(), "assay_epilogue");
     }
     return names;
@@ -125,7 +127,7 @@ class CudaKernels : public testing::Test {
       const CudaLaunches launches =
           cuda_launches(kernel, {dims.batch, q_len, std::max(dims.kv_len, q_len)}, kCapacity);
       std::vector<CudaLaunch> all = launches.run;
-      for (const auto& one : {launches.prologue, launches.epilogue}) {
+      for (const auto& one : {launches.prologue, launches.epilogue, launches.to_codes}) {
         if (one) all.push_back(*one);
       }
       for (const CudaLaunch& launch : all) {
@@ -198,6 +200,7 @@ class CudaKernels : public testing::Test {
                                  TileLayout::kRows);
       ASSERT_TRUE(plan) << plan.error().message;
       cuda::narrow_values(*plan);
+      cuda::pair_codes(*plan);
       if (step.specialization.q_len == 1 && step.dims.batch > kProductRows) {
         for (const cuda::NarrowBuffer& narrow : cuda::narrow_buffers(*plan)) {
           plan->kernels[narrow.kernel].kernel.buffers[narrow.buffer].dtype = narrow.dtype;
@@ -270,6 +273,25 @@ TEST_F(CudaKernels, DISABLED_OfAllModelsCompileWithoutSpills) {
     }
   }
   print_report("all models");
+}
+
+// The kernels around products in e4m3: rounding behind a norm held in registers, of rows in memory,
+// behind a layer norm, and behind an epilogue.
+TEST_F(CudaKernels, OfPromptsInFp8CompileWithoutSpills) {
+  const Step prompt = steps(DType::kBF16)[1];
+  for (const auto& [name, dtype] : {std::pair("te-8-layers", DType::kBF16),
+                                    {"llama3.1-8b", DType::kF16},
+                                    {"gpt2-100m", DType::kBF16}}) {
+    compile_all(graph_of(name, dtype, true, Fp8::kWithTheHead), {prompt}, {"sm_90a"});
+  }
+  if (HasFailure()) return;
+  for (const int64_t inputs : {2048, 5504, 14336, 65536}) {
+    const auto cubin = nvrtc_->compile(print_fp8_weight(DType::kBF16, inputs), "sm_90a");
+    ASSERT_TRUE(cubin) << cubin.error().message;
+    EXPECT_EQ(cubin->entries.at(0).spill_store_bytes, 0) << inputs;
+    EXPECT_EQ(cubin->entries.at(0).stack_bytes, 0) << inputs;
+  }
+  print_report("fp8");
 }
 
 // With every pass off each operator is a kernel of its own.

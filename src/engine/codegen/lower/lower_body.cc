@@ -60,6 +60,7 @@ class Lowering {
     ProductKernel product;
     product.rows = facts_.rows;
     product.packing = packing;
+    product.fp8 = std::get<LinearAttributes>(linear.attributes).fp8;
     product.inputs = body_.values[linear.inputs[0]].type.shape.back().factor();
     product.weight = parameter_buffer(linear.inputs[1]);
     product.row = arena().new_var();

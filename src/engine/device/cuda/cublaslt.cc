@@ -18,6 +18,10 @@ constexpr uint64_t kWorkspaceBytes = uint64_t{32} << 20;  // what NVIDIA asks fo
 constexpr uint32_t kAlignmentBytes = 64;                  // of values in an arena
 constexpr int kAnswers = 8;                               // of the library, to choose from
 
+size_t element_bytes(const LtShape& shape) {
+  return shape.fp8 ? 1 : dtype_size_bytes(shape.dtype);
+}
+
 LtDataType data_type(DType dtype) {
   return dtype == DType::kF32 ? kRealF32 : dtype == DType::kF16 ? kRealF16 : kRealBF16;
 }
@@ -80,8 +84,20 @@ CublasLt::~CublasLt() {
   if (handle_ != nullptr) api_.destroy(handle_);
 }
 
+::assay::Status CublasLt::set(Plan& plan, LtProductAttribute which, const auto& value) const {
+  return check(api_.product_set(plan.product, which, &value, sizeof value),
+               "cublasLtMatmulDescSetAttribute");
+}
+
+::assay::Status CublasLt::set_scales(Plan& plan, Address weight, Address x) const {
+  const void *of_weight = pointer(weight), *of_x = pointer(x);
+  ASSAY_CHECK(set(plan, kScalesPointerA, of_weight));
+  return set(plan, kScalesPointerB, of_x);
+}
+
 ::assay::Status CublasLt::describe(const LtShape& shape, Plan& plan) const {
-  const LtDataType in = data_type(shape.dtype), out = data_type(shape.out_dtype);
+  const LtDataType in = shape.fp8 ? kRealE4M3 : data_type(shape.dtype);
+  const LtDataType out = data_type(shape.out_dtype);
   const auto rows = static_cast<uint64_t>(shape.rows);
   const auto outputs = static_cast<uint64_t>(shape.outputs);
   const auto inputs = static_cast<uint64_t>(shape.inputs);
@@ -91,12 +107,15 @@ CublasLt::~CublasLt() {
   };
   ASSAY_CHECK(
       check(api_.product_create(&plan.product, kComputeF32, kRealF32), "cublasLtMatmulDescCreate"));
-  ASSAY_CHECK(check(api_.product_set(plan.product, kTransposeA, &kTransposed, sizeof kTransposed),
-                    "cublasLtMatmulDescSetAttribute"));
-  if (shape.bias) {
-    ASSAY_CHECK(
-        check(api_.product_set(plan.product, kEpilogue, &kEpilogueBias, sizeof kEpilogueBias),
-              "cublasLtMatmulDescSetAttribute"));
+  ASSAY_CHECK(set(plan, kTransposeA, kTransposed));
+  if (shape.bias) ASSAY_CHECK(set(plan, kEpilogue, kEpilogueBias));
+  if (shape.fp8) {
+    const int8_t fast = shape.fast_sums ? 1 : 0;
+    ASSAY_CHECK(set(plan, kScalesModeA, kScaleOfEachRow));
+    ASSAY_CHECK(set(plan, kScalesModeB, kScaleOfEachRow));
+    ASSAY_CHECK(set(plan, kFastSums, fast));
+    // Some address, without which no algorithm is found.
+    ASSAY_CHECK(set_scales(plan, workspace_.address(), workspace_.address()));
   }
   ASSAY_CHECK(matrix(plan.weight, in, inputs, outputs, shape.weight_pitch));
   ASSAY_CHECK(matrix(plan.x, in, inputs, rows, shape.x_pitch));
@@ -120,8 +139,8 @@ CublasLt::~CublasLt() {
                     "cublasLtMatmulAlgoGetHeuristic"));
   if (found <= 0) {
     return environment_error(
-        "cublasLtMatmulAlgoGetHeuristic: expected an algorithm for {} x {} x {}, found none",
-        shape.rows, shape.outputs, shape.inputs);
+        "cublasLtMatmulAlgoGetHeuristic: expected an algorithm for {} x {} x {}{}, found none",
+        shape.rows, shape.outputs, shape.inputs, shape.fp8 ? " in e4m3" : "");
   }
   ASSAY_CHECK(check(answers[0].status, "cublasLtMatmulAlgoGetHeuristic"));
   ASSAY_TRY(const size_t best,
@@ -136,9 +155,12 @@ Result<size_t> CublasLt::fastest(const LtShape& shape, Plan& plan,
   const GpuInfo& gpu = driver_.info();
   const KernelKey key{
       .source = fmt::format("{} {} {} x {} x {} pitches {} {} {} adds {} bias {} of {}",
-                            dtype_name(shape.dtype), dtype_name(shape.out_dtype), shape.rows,
-                            shape.outputs, shape.inputs, shape.x_pitch, shape.weight_pitch,
-                            shape.out_pitch, shape.adds, shape.bias, answers.size()),
+                            !shape.fp8        ? dtype_name(shape.dtype)
+                            : shape.fast_sums ? "e4m3 fast"
+                                              : "e4m3",
+                            dtype_name(shape.out_dtype), shape.rows, shape.outputs, shape.inputs,
+                            shape.x_pitch, shape.weight_pitch, shape.out_pitch, shape.adds,
+                            shape.bias, answers.size()),
       .target = "cublaslt",
       .compiler = fmt::format("cuBLASLt {}, {}, {}", version_, gpu.name, gpu.driver_name()),
       .flags = ""};
@@ -169,15 +191,17 @@ Result<std::optional<size_t>> CublasLt::measure(const LtShape& shape, Plan& plan
   constexpr double kSurely = 0.97;
   constexpr unsigned char kFilling = 0x3c;  // small numbers of each type
   const uint64_t weight_bytes =
-      static_cast<uint64_t>(shape.outputs * shape.weight_pitch) * dtype_size_bytes(shape.dtype);
+      static_cast<uint64_t>(shape.outputs * shape.weight_pitch) * element_bytes(shape);
   const uint64_t copies = std::min(2 * driver_.info().cache_bytes / weight_bytes + 1, kMostCopies);
   const auto rows = static_cast<uint64_t>(shape.rows);
   const uint64_t x_bytes = rows * static_cast<uint64_t>(shape.x_pitch) * sizeof(float);
   const uint64_t out_bytes = rows * static_cast<uint64_t>(shape.out_pitch) * sizeof(float);
   const uint64_t bias_bytes = static_cast<uint64_t>(shape.outputs) * sizeof(float);
+  const uint64_t scales_bytes = rows * sizeof(float);
   constexpr uint64_t kPlace = 256;
   const auto placed = [](uint64_t bytes) { return (bytes + kPlace - 1) / kPlace * kPlace; };
-  const uint64_t fixed_bytes = placed(x_bytes) + placed(out_bytes) + placed(bias_bytes);
+  const uint64_t fixed_bytes =
+      placed(x_bytes) + placed(out_bytes) + placed(bias_bytes) + placed(scales_bytes);
   const uint64_t bytes = fixed_bytes + copies * placed(weight_bytes);
   ASSAY_TRY(const Driver::Memory memory, driver_.memory());
   if (memory.free < 2 * bytes) return std::nullopt;  // what a step needs comes first
@@ -190,7 +214,8 @@ Result<std::optional<size_t>> CublasLt::measure(const LtShape& shape, Plan& plan
   ASSAY_CHECK(driver_.fill(begin, kFilling, bytes));
   LtOperands operands{.x = begin, .out = begin + placed(x_bytes)};
   operands.addend = operands.out;
-  operands.bias = operands.out + placed(out_bytes);
+  operands.bias = operands.weight_scales = operands.out + placed(out_bytes);
+  operands.x_scales = operands.bias + placed(bias_bytes);
   std::vector<double> least(answers.size(), std::numeric_limits<double>::infinity());
   for (int round = 0; round <= kRounds; ++round) {  // the first one warms up
     for (size_t i = 0; i < answers.size(); ++i) {
@@ -224,16 +249,17 @@ Result<CublasLt::Plan*> CublasLt::plan_for(const LtShape& shape) {
 
 ::assay::Status CublasLt::multiply(const LtShape& shape, const LtOperands& operands) {
   ASSAY_TRY(Plan* const plan, plan_for(shape));
+  if (noted_) multiplied_.insert(shape);
   return multiply_by(shape, *plan, plan->choice.algorithm, operands);
 }
 
 ::assay::Status CublasLt::multiply_by(const LtShape& shape, Plan& plan,
                                       const LtAlgorithm& algorithm, const LtOperands& operands) {
   if (shape.bias) {
-    const void* bias = pointer(operands.bias);
-    ASSAY_CHECK(check(api_.product_set(plan.product, kBiasPointer, &bias, sizeof bias),
-                      "cublasLtMatmulDescSetAttribute"));
+    const void* const bias = pointer(operands.bias);
+    ASSAY_CHECK(set(plan, kBiasPointer, bias));
   }
+  if (shape.fp8) ASSAY_CHECK(set_scales(plan, operands.weight_scales, operands.x_scales));
   const float one = 1, addend = shape.adds ? 1 : 0;
   void* out = pointer(operands.out);
   return check(

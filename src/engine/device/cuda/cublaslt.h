@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,11 +20,17 @@
 
 namespace assay::engine::cuda {
 
+// Compute capability of the GPUs on which it scales each row of e4m3.
+constexpr std::string_view kFp8Capability = "9.0";
+
 // out [rows, outputs] = x [rows, inputs] . weight [outputs, inputs] transposed, sums in fp32 (true
 // fp32 where the types are). Pitches in elements, from a row to the next.
 struct LtShape {
   DType dtype = DType::kBF16;      // of x and the weight
   DType out_dtype = DType::kBF16;  // fp32, or `dtype`
+  // x and the weight are in e4m3, with a scale for each of their rows: element = code * scale.
+  bool fp8 = false;
+  bool fast_sums = false;  // in fp8: sums may lose bits below some 14 on their way
   int64_t rows = 0, outputs = 0, inputs = 0;
   int64_t x_pitch = 0, weight_pitch = 0, out_pitch = 0;
   bool adds = false;  // the matrix at `addend`, like out
@@ -31,7 +39,8 @@ struct LtShape {
 };
 struct LtOperands {
   Address x = 0, weight = 0, out = 0;
-  Address addend = 0, bias = 0;  // if the shape has them; `addend` may be `out`
+  Address addend = 0, bias = 0;             // if the shape has them; `addend` may be `out`
+  Address x_scales = 0, weight_scales = 0;  // in fp8: [rows] and [outputs] of fp32
 };
 
 // One thread at a time. All but the weight is to be 64-byte aligned, the weight 256-byte. Errors
@@ -53,6 +62,10 @@ class CublasLt {
   ::assay::Status prepare(const LtShape& shape);
   // Into the driver's stream; may be recorded.
   ::assay::Status multiply(const LtShape& shape, const LtOperands& operands);
+
+  // Shapes of all calls of multiply() but those while noting was off.
+  const std::set<LtShape>& multiplied() const { return multiplied_; }
+  void note(bool noted) { noted_ = noted; }
 
   const std::string& path() const { return path_; }        // of the library
   const std::string& version() const { return version_; }  // "13.1.0"
@@ -80,6 +93,8 @@ class CublasLt {
   Result<size_t> fastest(const LtShape& shape, Plan& plan, std::span<const LtChoice> answers);
   Result<std::optional<size_t>> measure(const LtShape& shape, Plan& plan,
                                         std::span<const LtChoice> answers);
+  ::assay::Status set(Plan& plan, LtProductAttribute which, const auto& value) const;
+  ::assay::Status set_scales(Plan& plan, Address weight, Address x) const;
   ::assay::Status multiply_by(const LtShape& shape, Plan& plan, const LtAlgorithm& algorithm,
                               const LtOperands& operands);
   Result<Plan*> plan_for(const LtShape& shape);
@@ -91,6 +106,8 @@ class CublasLt {
   GpuBlock workspace_;
   LtHandle handle_ = nullptr;
   std::map<LtShape, std::unique_ptr<Plan>> plans_;
+  std::set<LtShape> multiplied_;
+  bool noted_ = true;
 };
 
 }  // namespace assay::engine::cuda

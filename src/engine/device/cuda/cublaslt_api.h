@@ -20,15 +20,22 @@ enum LtDataType : int {                         // cudaDataType
   kRealF32 = 0,
   kRealF16 = 2,
   kRealBF16 = 14,
+  kRealE4M3 = 28,
 };
 enum LtProductAttribute : int {  // CUBLASLT_MATMUL_DESC_...
   kTransposeA = 3,
   kEpilogue = 7,
   kBiasPointer = 8,
+  kScalesPointerA = 17,
+  kScalesPointerB = 18,
+  kFastSums = 25,  // ..._FAST_ACCUM
+  kScalesModeA = 31,
+  kScalesModeB = 32,
 };
-constexpr int32_t kTransposed = 1;     // CUBLAS_OP_T
-constexpr uint32_t kEpilogueBias = 4;  // CUBLASLT_EPILOGUE_BIAS
-enum LtWish : int {                    // CUBLASLT_MATMUL_PREF_...
+constexpr int32_t kScaleOfEachRow = 3;  // CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F
+constexpr int32_t kTransposed = 1;      // CUBLAS_OP_T
+constexpr uint32_t kEpilogueBias = 4;   // CUBLASLT_EPILOGUE_BIAS
+enum LtWish : int {                     // CUBLASLT_MATMUL_PREF_...
   kMostWorkspaceBytes = 1,
   kAlignmentB = 6,  // ..._MIN_ALIGNMENT_B_BYTES
   kAlignmentC = 7,

@@ -29,6 +29,13 @@ TEST(CublasLtApi, HasTheValuesOfTheHeader) {
   EXPECT_EQ(static_cast<int>(kTransposeA), CUBLASLT_MATMUL_DESC_TRANSA);
   EXPECT_EQ(static_cast<int>(kEpilogue), CUBLASLT_MATMUL_DESC_EPILOGUE);
   EXPECT_EQ(static_cast<int>(kBiasPointer), CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  EXPECT_EQ(static_cast<int>(kRealE4M3), CUDA_R_8F_E4M3);
+  EXPECT_EQ(static_cast<int>(kScalesPointerA), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER);
+  EXPECT_EQ(static_cast<int>(kScalesPointerB), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER);
+  EXPECT_EQ(static_cast<int>(kFastSums), CUBLASLT_MATMUL_DESC_FAST_ACCUM);
+  EXPECT_EQ(static_cast<int>(kScalesModeA), CUBLASLT_MATMUL_DESC_A_SCALE_MODE);
+  EXPECT_EQ(static_cast<int>(kScalesModeB), CUBLASLT_MATMUL_DESC_B_SCALE_MODE);
+  EXPECT_EQ(kScaleOfEachRow, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
   EXPECT_EQ(kTransposed, CUBLAS_OP_T);
   EXPECT_EQ(static_cast<int>(kEpilogueBias), CUBLASLT_EPILOGUE_BIAS);
   EXPECT_EQ(static_cast<int>(kMostWorkspaceBytes), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);

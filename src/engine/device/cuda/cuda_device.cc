@@ -3,6 +3,7 @@
 #include "engine/device/cuda/cuda_device.h"
 
 #include <cassert>
+#include <set>
 #include <utility>
 
 #include "base/text/text.h"
@@ -21,7 +22,7 @@ CudaDevice::CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::D
       driver_(std::move(driver)),
       space_(*driver_),
       memory_(space_),
-      library_(*driver_, notes_) {
+      library_(*driver_, notes_, options.fp8_fast_sums) {
   driver_->tell_parts_by([this] {
     return std::vector<cuda::Driver::MemoryPart>{{"weights", packed_bytes()},
                                                  {"caches and eager outputs", memory_.used_bytes()},
@@ -61,6 +62,21 @@ Result<std::optional<double>> CudaDevice::stop_timer_ms() {
 
 std::optional<uint64_t> CudaDevice::cache_bytes() const {
   return driver_->info().cache_bytes;
+}
+
+std::vector<LibraryShape> CudaDevice::library_products() const {
+  std::set<LibraryShape> shapes;
+  if (library_.opened() == nullptr) return {};
+  for (const cuda::LtShape& one : library_.opened()->multiplied()) {
+    shapes.insert({one.rows, one.outputs, one.inputs,
+                   one.fp8 ? "e4m3" : std::string(dtype_name(one.dtype)),
+                   std::string(dtype_name(one.out_dtype))});
+  }
+  return {shapes.begin(), shapes.end()};
+}
+
+void CudaDevice::note_products(bool noted) {
+  if (cuda::CublasLt* library = library_.get()) library->note(noted);
 }
 
 Result<double> CudaDevice::measure_read_bandwidth() {

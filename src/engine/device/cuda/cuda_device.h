@@ -19,6 +19,7 @@ struct CudaDeviceOptions {
   size_t threads = 1;  // of the host, which lay weights out
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache = {};
+  bool fp8_fast_sums = false;  // LtShape::fast_sums of all products in fp8
 };
 
 class CudaDevice final : public Device {
@@ -39,6 +40,8 @@ class CudaDevice final : public Device {
   std::optional<Toolchain> toolchain() const override;
   CompileStats stats() const override { return kernels_ ? kernels_->stats() : CompileStats(); }
   std::optional<LaunchCounts> launches() const override { return counts_; }
+  std::vector<LibraryShape> library_products() const override;
+  void note_products(bool noted) override;
   uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
   const std::vector<std::string>& notes() const override { return notes_; }
 

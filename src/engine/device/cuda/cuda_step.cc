@@ -11,6 +11,8 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/codegen/cuda/fp8_product.h"
+
 namespace assay::engine::cuda {
 namespace {
 
@@ -26,9 +28,10 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& ker
                                                  Driver& driver, LaunchCounts& counts,
                                                  BufferPool* outputs) {
   narrow_values(plan, outputs != nullptr);
+  pair_codes(plan);
   std::unique_ptr<CudaStep> step(
       new CudaStep(std::move(plan), kernels, library, driver, counts, outputs));
-  ASSAY_CHECK(step->bind_weights(weights));
+  ASSAY_CHECK(step->bind_weights(weights, kernels));
   if (outputs == nullptr && step->plan_.graph->outputs.size() == 2) {
     ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels));
   }
@@ -60,7 +63,8 @@ void CudaStep::drop_graph() {
   bound_.reset();
 }
 
-::assay::Status CudaStep::bind_weights(GpuWeights& weights) {
+::assay::Status CudaStep::bind_weights(GpuWeights& weights, KernelStore& kernels) {
+  rounded_.resize(plan_.kernels.size());
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
@@ -68,6 +72,12 @@ void CudaStep::drop_graph() {
       if (binding == nullptr) continue;
       const auto& source = std::get<WeightSource>(plan_.graph->values[binding->value].source);
       ASSAY_TRY(arguments_[i][b], weights.address(source, *binding));
+      const auto* product = std::get_if<ProductKernel>(&plan_.kernels[i].kernel.body);
+      if (product == nullptr || product->weight != b ||
+          !multiplies_fp8(plan_.kernels[i].kernel, *product)) {
+        continue;
+      }
+      ASSAY_TRY(rounded_[i], weights.fp8(source, *binding, kernels));
     }
   }
   return {};
@@ -208,20 +218,37 @@ Address CudaStep::address(ValueId id) const {
   return {};
 }
 
+// True if the kernel's epilogue writes the next product's x: the library multiplies both.
+bool CudaStep::writes_codes(size_t kernel) const {
+  const auto* product = std::get_if<ProductKernel>(&plan_.kernels[kernel].kernel.body);
+  return product != nullptr && product->codes_output && products_[kernel] && products_[kernel + 1];
+}
+
 ::assay::Status CudaStep::find_launches(const Bound& bound) {
   const DimValues dims{bound.batch, bound.q_len, bound.capacity};
   launches_.clear();
+  products_.clear();
+  for (const PlannedKernel& planned : plan_.kernels) {
+    products_.push_back(many_rows_.shape(planned.kernel, dims));
+  }
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const Kernel& kernel = plan_.kernels[i].kernel;
     const CudaLaunches launches = cuda_launches(kernel, dims, bound.capacity);
-    const auto product = many_rows_.shape(kernel, dims);
-    if (!product) {
+    if (!products_[i]) {
       for (const CudaLaunch& launch : launches.run) ASSAY_CHECK(add_launch(i, launch, 0));
       continue;
     }
-    if (launches.prologue) ASSAY_CHECK(add_launch(i, *launches.prologue, many_rows_.inputs()));
-    launches_.push_back({nullptr, {}, 0, 0, i, 0, product, {}});
-    if (launches.epilogue) ASSAY_CHECK(add_launch(i, *launches.epilogue, many_rows_.products()));
+    const bool written = i > 0 && writes_codes(i - 1);
+    if (launches.prologue && !written) {
+      ASSAY_CHECK(add_launch(i, *launches.prologue, many_rows_.inputs()));
+    }
+    launches_.push_back({nullptr, {}, 0, 0, i, 0, products_[i], {}});
+    if (writes_codes(i)) {
+      ASSAY_CHECK(add_launch(i, *launches.to_codes, many_rows_.products()));
+      launches_.back().codes = launches.codes_buffer;
+    } else if (launches.epilogue) {
+      ASSAY_CHECK(add_launch(i, *launches.epilogue, many_rows_.products()));
+    }
   }
   return {};
 }
@@ -244,12 +271,16 @@ Address CudaStep::address(ValueId id) const {
 ::assay::Status CudaStep::launch_one(const Launch& launch, bool early) {
   std::vector<Address>& arguments = arguments_[launch.kernel];
   if (launch.product) {
-    return many_rows_.multiply(plan_.kernels[launch.kernel].kernel, *launch.product, arguments);
+    return many_rows_.multiply(plan_.kernels[launch.kernel].kernel, *launch.product, arguments,
+                               rounded_[launch.kernel]);
   }
   if (launch.workspace != 0) arguments.back() = launch.workspace;
+  const Address output = launch.codes ? arguments[*launch.codes] : 0;
+  if (launch.codes) arguments[*launch.codes] = many_rows_.inputs();
   auto launched = driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(),
                                  early, launch.shared_bytes);
   arguments.back() = workspace_.address();
+  if (launch.codes) arguments[*launch.codes] = output;
   return launched;
 }
 

@@ -57,6 +57,7 @@ class CudaStep final : public LoadedStep {
     Address workspace = 0;           // 0: the step's
     std::optional<LtShape> product;  // by the library, in place of a kernel
     std::string text_sha256 = {};
+    std::optional<size_t> codes = {};  // the buffer that is bound to the next product's x
   };
   // Sizes and addresses that a captured graph has taken as constants.
   struct Bound {
@@ -68,7 +69,8 @@ class CudaStep final : public LoadedStep {
 
   CudaStep(StepPlan plan, KernelStore& kernels, LazyCublasLt& library, Driver& driver,
            LaunchCounts& counts, BufferPool* outputs);
-  ::assay::Status bind_weights(GpuWeights& weights);
+  ::assay::Status bind_weights(GpuWeights& weights, KernelStore& kernels);
+  bool writes_codes(size_t kernel) const;
   ::assay::Status place_values(const DimValues& dims);
   ::assay::Status reserve_workspace(const DimValues& dims);
   ::assay::Status bind(const RunInputs& inputs, KvCache& cache, Bound& bound);
@@ -106,7 +108,10 @@ class CudaStep final : public LoadedStep {
   DimValues placed_;                             // the largest sizes that values have places for
   std::optional<DimValues> roomed_;              // the sizes of the last run that there is room for
   std::vector<std::vector<Address>> arguments_;  // by kernel: struct Args of the printed source
-  std::vector<Launch> launches_;                 // for `bound_`
+  std::vector<Fp8Weight> rounded_;               // by kernel, of products in fp8
+  std::vector<std::optional<LtShape>>
+      products_;                  // by kernel, of those by the library: for `bound_`
+  std::vector<Launch> launches_;  // for `bound_`
   std::optional<Bound> bound_;
   GraphExec graph_ = nullptr;
   DimValues last_dims_;

@@ -245,6 +245,8 @@ struct object {
   unsigned long rows, columns;      // of a matrix, in the library's order
   struct simt_matrix matrix;
   const void* bias;                 // of a product
+  const float* scales[2];           // likewise: of the weight and of x, in e4m3
+  int scale_modes[2];
 };
 int cuMemsetD8_v2(address to, unsigned char value, size_t bytes) {
   return cuMemsetD8Async(to, value, bytes, NULL);
@@ -530,9 +532,23 @@ int cublasLtMatmulDescCreate(void** product, int compute, int scale) {
 int cublasLtMatmulDescDestroy(void* product) { return drop(product, __func__); }
 int cublasLtMatmulDescSetAttribute(void* product, int which, const void* value, size_t bytes) {
   LT_ENTER;
-  enum { kBiasPointer = 8 };
-  if (which == kBiasPointer) memcpy(&((struct object*)product)->bias, value, bytes);
+  enum { kBiasPointer = 8, kScalesPointer = 17, kScalesMode = 31 };
+  struct object* of = product;
+  if (which == kBiasPointer) memcpy(&of->bias, value, bytes);
+  if (which == kScalesPointer || which == kScalesPointer + 1) memcpy(&of->scales[which - kScalesPointer], value, bytes);
+  if (which == kScalesMode || which == kScalesMode + 1) memcpy(&of->scale_modes[which - kScalesMode], value, bytes);
   return 0;
+}
+// The library takes e4m3 on Hopper as both operands alone, sizes in multiples of 16, with a scale
+// for each of their rows, and without a bias of fp32.
+static int takes(const struct object* product, const struct object* a, const struct object* b,
+                 const struct object* d) {
+  enum { kE4M3 = 28, kOfEachRow = 3, kFp32 = 0 };
+  if (a->matrix.type != kE4M3 && b->matrix.type != kE4M3) return 1;
+  return a->matrix.type == b->matrix.type && a->rows % 16 == 0 && a->columns % 16 == 0 &&
+         a->matrix.pitch % 16 == 0 && b->matrix.pitch % 16 == 0 && product->scales[0] != NULL &&
+         product->scales[1] != NULL && product->scale_modes[0] == kOfEachRow &&
+         product->scale_modes[1] == kOfEachRow && (d->matrix.type != kFp32 || product->bias == NULL);
 }
 int cublasLtMatrixLayoutCreate(void** matrix, int type, unsigned long rows, unsigned long columns,
                                long pitch) {
@@ -542,7 +558,7 @@ int cublasLtMatrixLayoutCreate(void** matrix, int type, unsigned long rows, unsi
   struct object* made = *matrix;
   made->rows = rows;
   made->columns = columns;
-  made->matrix = (struct simt_matrix){NULL, type, pitch};
+  made->matrix = (struct simt_matrix){NULL, type, pitch, NULL};
   return 0;
 }
 int cublasLtMatrixLayoutDestroy(void* matrix) { return drop(matrix, __func__); }
@@ -555,8 +571,12 @@ int cublasLtMatmulPreferenceSetAttribute(void* wishes, int which, const void* va
 }
 int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void* a, void* b, void* c, void* d,
                                    void* wishes, int wanted, void* choices, int* found) {
-  (void)handle, (void)product, (void)a, (void)b, (void)c, (void)d, (void)wishes;
+  (void)handle, (void)c, (void)wishes;
   LT_ENTER;
+  if (!takes(product, a, b, d)) {
+    *found = 0;
+    return 0;
+  }
   const char* finds = getenv("FAKE_CUBLASLT_FINDS");
   *found = finds == NULL ? 1 : atoi(finds);
   if (*found > wanted) *found = wanted;
@@ -564,8 +584,8 @@ int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void* a, void* b
   for (int i = 0; i < *found; ++i) ((char*)choices)[i * 96] = (char)i;  // its algorithm
   return 0;
 }
-static struct simt_matrix at(const void* data, const struct object* matrix) {
-  return (struct simt_matrix){(void*)data, matrix->matrix.type, matrix->matrix.pitch};
+static struct simt_matrix at(const void* data, const struct object* matrix, const float* scales) {
+  return (struct simt_matrix){(void*)data, matrix->matrix.type, matrix->matrix.pitch, scales};
 }
 static int last_algorithm = -1;
 int fake_cuda_last_algorithm(void) { return last_algorithm; }
@@ -585,9 +605,9 @@ int cublasLtMatmul(void* handle, const struct object* product, const void* alpha
   struct operation o = {.rows = (long)d_matrix->columns,
                         .outputs = (long)d_matrix->rows,
                         .inputs = (long)a_matrix->rows,
-                        .weight = at(a, a_matrix),
-                        .x = at(b, b_matrix),
-                        .out = at(d, d_matrix),
+                        .weight = at(a, a_matrix, product->scales[0]),
+                        .x = at(b, b_matrix, product->scales[1]),
+                        .out = at(d, d_matrix, NULL),
                         .addend = *beta != 0 ? c : NULL,
                         .bias = product->bias};
   run_or_record(&o);

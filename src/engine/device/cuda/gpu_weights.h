@@ -10,11 +10,18 @@
 #include "base/process/thread_pool.h"
 #include "base/result.h"
 #include "engine/device/cuda/gpu_memory.h"
+#include "engine/device/cuda/kernel_store.h"
 #include "engine/graph/graph.h"
 #include "engine/model/weights.h"
 #include "engine/plan/step_plan.h"
 
 namespace assay::engine::cuda {
+
+// A product's weight in e4m3, as cuBLASLt's shapes in fp8 have it: [columns, inputs] codes, and a
+// scale for each column.
+struct Fp8Weight {
+  Address codes = 0, scales = 0;
+};
 
 // Uploads a weight when it is first asked for; all who ask for the same share one copy.
 class GpuWeights {
@@ -27,14 +34,20 @@ class GpuWeights {
   // An environment_error if memory ends, here or there.
   Result<Address> address(const WeightSource& source, const WeightBinding& binding);
 
+  // The product's weight rounded to e4m3, a kernel's work, beside the copy that address() gives.
+  Result<Fp8Weight> fp8(const WeightSource& source, const WeightBinding& binding,
+                        KernelStore& kernels);
+
   uint64_t bytes() const { return bytes_; }  // on the GPU
 
  private:
+  using Key = std::pair<std::vector<std::string>, std::string>;  // tensors and layout
   const Weights& weights_;
   Driver& driver_;
   ThreadPool& pool_;
   uint64_t bytes_ = 0;
-  std::map<std::pair<std::vector<std::string>, std::string>, GpuBlock> copies_;
+  std::map<Key, GpuBlock> copies_;
+  std::map<Key, GpuBlock> rounded_;
 };
 
 }  // namespace assay::engine::cuda

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/add_once.h"
+#include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine::cuda {
@@ -113,7 +114,9 @@ Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
     const auto element =
         static_cast<int64_t>(dtype_size_bytes(planned.kernel.buffers[product->weight].dtype));
     const int64_t row_elements = product->rows.value(dims) * element;
-    if (parts.prologue) {
+    if (parts.fp8) {
+      x_bytes = std::max(x_bytes, fp8_rows(product->rows.value(dims), product->inputs).bytes);
+    } else if (parts.prologue) {
       x_bytes = std::max(x_bytes, row_elements * Packing::padded_inputs(product->inputs));
     }
     if (!parts.direct) {
@@ -145,10 +148,12 @@ std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& di
   const int64_t padded = Packing::padded_inputs(product->inputs);
   LtShape shape{.dtype = kernel.buffers[product->weight].dtype,
                 .out_dtype = kernel.buffers[product->weight].dtype,
+                .fp8 = parts.fp8,
+                .fast_sums = parts.fp8 && library_.fast_sums(),
                 .rows = product->rows.value(dims),
                 .outputs = packed_columns(*product),
                 .inputs = product->inputs,
-                .x_pitch = parts.prologue ? padded : product->inputs,
+                .x_pitch = parts.prologue && !parts.fp8 ? padded : product->inputs,
                 .weight_pitch = padded,
                 .out_pitch = packed_columns(*product)};
   if (parts.direct) {
@@ -165,12 +170,18 @@ std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& di
 }
 
 ::assay::Status ManyRows::multiply(const Kernel& kernel, const LtShape& shape,
-                                   std::span<const Address> arguments) {
+                                   std::span<const Address> arguments, const Fp8Weight& rounded) {
   const auto& product = std::get<ProductKernel>(kernel.body);
   const LibraryProduct parts = library_product(kernel, product);
   LtOperands operands{.x = parts.prologue ? inputs() : arguments[product.x],
                       .weight = arguments[product.weight],
                       .out = products()};
+  if (shape.fp8) {
+    operands.weight = rounded.codes;
+    operands.weight_scales = rounded.scales;
+    operands.x_scales =
+        inputs() + static_cast<size_t>(fp8_rows(shape.rows, shape.inputs).scales_at);
+  }
   if (parts.direct) {
     operands.out = arguments[parts.direct->out];
     if (parts.direct->addend) operands.addend = arguments[*parts.direct->addend];
@@ -189,6 +200,30 @@ std::vector<NarrowBuffer> narrow_buffers(const StepPlan& plan, bool eager) {
     }
   }
   return buffers;
+}
+
+void pair_codes(StepPlan& plan) {
+  std::map<ValueId, int> readers;
+  for (const ValueId output : plan.graph->outputs) ++readers[plan.bases[output]];
+  const auto value_of = [&](size_t kernel, size_t buffer) -> const ValueId* {
+    const auto* value = std::get_if<ArenaBinding>(&plan.kernels[kernel].bindings[buffer]);
+    return value != nullptr ? &value->value : nullptr;
+  };
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    for (size_t b = 0; b < plan.kernels[i].bindings.size(); ++b) {
+      const ValueId* value = value_of(i, b);
+      if (value != nullptr && !plan.kernels[i].kernel.buffers[b].writable) ++readers[*value];
+    }
+  }
+  for (size_t i = 0; i + 1 < plan.kernels.size(); ++i) {
+    Kernel& first = plan.kernels[i].kernel;
+    const Kernel& second = plan.kernels[i + 1].kernel;
+    if (!may_write_codes(first, second)) continue;
+    const ValueId* written = value_of(i, fp8_codes_buffer(first));
+    const ValueId* read = value_of(i + 1, std::get<ProductKernel>(second.body).x);
+    if (written == nullptr || read == nullptr || *written != *read || readers[*read] != 1) continue;
+    std::get<ProductKernel>(first.body).codes_output = true;
+  }
 }
 
 void narrow_values(StepPlan& plan, bool eager) {

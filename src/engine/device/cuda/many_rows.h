@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/device/cuda/cublaslt.h"
+#include "engine/device/cuda/gpu_weights.h"
 #include "engine/graph/dim.h"
 #include "engine/plan/step_plan.h"
 
@@ -19,17 +20,21 @@ namespace assay::engine::cuda {
 class LazyCublasLt {
  public:
   // Both must outlive the object. The reason for not using the library becomes a note, once.
-  LazyCublasLt(Driver& driver, std::vector<std::string>& notes) : driver_(driver), notes_(notes) {}
+  LazyCublasLt(Driver& driver, std::vector<std::string>& notes, bool fast_sums = false)
+      : driver_(driver), notes_(notes), fast_sums_(fast_sums) {}
 
   // Keeps choices there; without a cache, the library's own are taken.
   void keep_choices_in(const std::optional<KernelCache>& cache) { cache_ = cache; }
 
   CublasLt* get();  // null: kernels made for a few rows do it all
+  const CublasLt* opened() const { return library_.get(); }  // null: not yet, or not to be had
   void note(const Error& error);
+  bool fast_sums() const { return fast_sums_; }  // of products in fp8
 
  private:
   Driver& driver_;
   std::vector<std::string>& notes_;
+  bool fast_sums_;
   std::optional<KernelCache> cache_;
   bool tried_ = false;
   std::unique_ptr<CublasLt> library_;
@@ -47,11 +52,12 @@ class ManyRows {
   // The product as the library computes it in a run of these sizes; absent if the kernel does it
   // by itself.
   std::optional<LtShape> shape(const Kernel& kernel, const DimValues& dims);
-  // `arguments`: the addresses of the kernel's buffers.
+  // `arguments`: the addresses of the kernel's buffers. `rounded`: of a shape in fp8.
   ::assay::Status multiply(const Kernel& kernel, const LtShape& shape,
-                           std::span<const Address> arguments);
+                           std::span<const Address> arguments, const Fp8Weight& rounded);
 
-  Address inputs() const { return memory_.address(); }  // written by assay_prologue
+  // Written by assay_prologue, or by assay_epilogue_to_codes of the product before.
+  Address inputs() const { return memory_.address(); }
   Address products() const { return memory_.address() + products_at_; }  // assay_epilogue reads
 
  private:
@@ -75,5 +81,9 @@ void narrow_values(StepPlan& plan, bool eager = false);
 // The buffers of the same values in a step of decoding, for a caller that knows its rows: with few
 // rows, products take fp32.
 std::vector<NarrowBuffer> narrow_buffers(const StepPlan& plan, bool eager = false);
+
+// Sets ProductKernel::codes_output where the next kernel alone reads what a product's epilogue
+// writes, and multiplies in fp8. Behind narrow_values().
+void pair_codes(StepPlan& plan);
 
 }  // namespace assay::engine::cuda

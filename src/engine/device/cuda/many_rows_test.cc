@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "engine/codegen/cuda/fp8_product.h"
 #include "engine/passes/test_models.h"
 
 namespace assay::engine::cuda {
@@ -14,20 +15,23 @@ namespace {
 using testing::ElementsAre;
 
 StepPlan plan_of(const std::string& architecture, DType weights, bool fused,
-                 const Specialization& dims) {
-  engine::Graph graph = test::model_graph(architecture, weights, LogitsOf::kLastPosition, weights);
+                 const Specialization& dims, Fp8 fp8 = Fp8::kNone,
+                 LogitsOf logits = LogitsOf::kLastPosition) {
+  engine::Graph graph = test::model_graph(architecture, weights, logits, weights, fp8);
   if (fused) graph = test::fused_graph(std::move(graph), TileLayout::kRows);
   auto plan = make_step_plan(std::make_shared<const engine::Graph>(std::move(graph)), dims, true,
                              TileLayout::kRows);
   EXPECT_TRUE(plan) << plan.error().message;
   narrow_values(*plan, !fused);
+  pair_codes(*plan);
   return *std::move(plan);
 }
 
 constexpr Specialization kPrompt{.batch = 1, .q_len = 64, .kv_len = 64, .capacity = 100};
 
 // The types of what the kernels up to the head write in the arena, and how each product of a layer
-// is cut: P a prologue, E an epilogue, + an addend, b a bias, = none of these behind it.
+// is cut: 8 in fp8, P a prologue, E an epilogue, c one that may write codes, + an addend, b a bias,
+// = none of these behind it.
 struct Layer {
   std::vector<DType> written;
   std::vector<std::string> products;
@@ -46,8 +50,10 @@ Layer first_layer(const StepPlan& plan, size_t kernels) {
     const auto* product = std::get_if<ProductKernel>(&planned.kernel.body);
     if (product == nullptr) continue;
     const LibraryProduct parts = library_product(planned.kernel, *product);
-    std::string text = parts.prologue ? "P" : "";
+    std::string text = parts.fp8 ? "8" : "";
+    if (parts.prologue) text += "P";
     if (!parts.direct) text += "E";
+    if (product->codes_output) text += "c";
     if (parts.direct && parts.direct->bias) text += "b";
     if (parts.direct && parts.direct->addend) text += "+";
     if (parts.direct && !parts.direct->bias && !parts.direct->addend) text += "=";
@@ -79,6 +85,59 @@ TEST(ManyRows, AStepOfDecodingKeepsFp32) {
   const StepPlan plan = plan_of("llama3.2-1b", DType::kBF16, true,
                                 {.batch = 1, .q_len = 1, .kv_len = std::nullopt, .capacity = 100});
   EXPECT_THAT(first_layer(plan, 6).written, testing::Each(DType::kF32));
+}
+
+// The kernel behind gate and up rounds its rows for down; attention's are rounded by a kernel of
+// their own.
+TEST(ManyRows, OfALlamaLayerInFp8) {
+  const Layer layer =
+      first_layer(plan_of("llama3.2-1b", DType::kBF16, true, kPrompt, Fp8::kLayers), 6);
+  EXPECT_THAT(layer.written, ElementsAre(DType::kF32, DType::kF32, DType::kBF16, DType::kF32,
+                                         DType::kBF16, DType::kF32));
+  EXPECT_THAT(layer.products, ElementsAre("8PE", "8P+", "8PEc", "8P+"));
+}
+
+// A bias is the epilogue's.
+TEST(ManyRows, OfAGpt2LayerInFp8) {
+  const Layer layer =
+      first_layer(plan_of("gpt2-100m", DType::kBF16, true, kPrompt, Fp8::kLayers), 6);
+  EXPECT_THAT(layer.products, ElementsAre("8PE", "8PE", "8PEc", "8PE"));
+}
+
+TEST(ManyRows, AStepOfDecodingHasNothingInFp8) {
+  const StepPlan plan =
+      plan_of("llama3.2-1b", DType::kBF16, true,
+              {.batch = 1, .q_len = 1, .kv_len = std::nullopt, .capacity = 100}, Fp8::kWithTheHead);
+  EXPECT_THAT(first_layer(plan, 6).products, ElementsAre("PE", "P+", "PE", "P+"));
+}
+
+// Products of the last rows of a prompt are few: the last layer's behind attention, and the head.
+TEST(ManyRows, OfThePromptsLastRowsNothingIsInFp8) {
+  const auto count = [](LogitsOf logits, Fp8 fp8) {
+    const StepPlan plan = plan_of("llama3.2-1b", DType::kBF16, true, kPrompt, fp8, logits);
+    int64_t found = 0;
+    for (const PlannedKernel& planned : plan.kernels) {
+      const auto* product = std::get_if<ProductKernel>(&planned.kernel.body);
+      if (product != nullptr) found += multiplies_fp8(planned.kernel, *product) ? 1 : 0;
+    }
+    return found;
+  };
+  EXPECT_EQ(count(LogitsOf::kLastPosition, Fp8::kWithTheHead), 15 * 4 + 1);
+  EXPECT_EQ(count(LogitsOf::kAllPositions, Fp8::kLayers), 16 * 4);
+  EXPECT_EQ(count(LogitsOf::kAllPositions, Fp8::kWithTheHead), 16 * 4 + 1);
+}
+
+TEST(ManyRows, SizesThatNoRowOfCodesHasAreNamed) {
+  Kernel kernel;
+  ProductKernel product;
+  product.fp8 = true;
+  product.rows = Dim::batch() * Dim::q_len();
+  product.inputs = 100;
+  product.packing.segments = {64};
+  EXPECT_EQ(why_not_fp8(kernel, product),
+            "expected multiples of 16 inputs and outputs, found 100 and 64");
+  product.inputs = 96;
+  EXPECT_EQ(why_not_fp8(kernel, product), std::nullopt);
 }
 
 // Unfused, a norm's output is read by products alone; an attention's may be of a few queries.

@@ -42,7 +42,7 @@ Result<double> best_ms(Driver& driver, CublasLt& library, DType dtype, int64_t r
   ASSAY_TRY(const GpuBlock x, random_matrix(driver, elements, bytes));
   ASSAY_TRY(const GpuBlock weight, random_matrix(driver, elements, bytes));
   ASSAY_TRY(const GpuBlock out, GpuBlock::allocate(driver, bytes));
-  const LtShape shape{dtype, dtype, rows, rows, rows, rows, rows, rows};
+  const LtShape shape{dtype, dtype, false, false, rows, rows, rows, rows, rows, rows};
   ASSAY_CHECK(library.prepare(shape));
   double best = 0;
   for (int pass = 0; pass <= kProducts; ++pass) {

@@ -14,10 +14,12 @@ LoadedStep::Code CudaStep::code() const {
   for (const Launch& launch : launches_) {
     const std::string& label = plan_.kernels[launch.kernel].kernel.label;
     const std::string form =
-        launch.product ? fmt::format("{}: cuBLASLt, {} rows", label, launch.product->rows)
+        launch.product ? fmt::format("{}: cuBLASLt{}, {} rows", label,
+                                     launch.product->fp8 ? " in e4m3" : "", launch.product->rows)
                        : fmt::format("{}: {} x {} x {} blocks of {} threads with {} bytes", label,
                                      launch.blocks.x, launch.blocks.y, launch.blocks.z,
-                                     launch.threads, launch.shared_bytes);
+                                     launch.threads, launch.shared_bytes) +
+                             (launch.codes ? " to e4m3" : "");
     texts += form + "\n" + launch.text_sha256 + "\n";
     if (seen.insert(form).second) code.forms.push_back(form);
   }

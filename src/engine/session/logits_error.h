@@ -1,0 +1,27 @@
+// The distance of logits from a reference, in the measures of quantised models.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace assay::engine {
+
+// Means over positions of prompts that another token follows.
+struct LogitsError {
+  int64_t positions = 0;
+  double kl_mean = 0;   // of the reference's distribution from the one found, in nats
+  double kl_most = 0;   // the largest of a position
+  double nll_mean = 0;  // the reference's negative log-likelihood of the prompt's next token, nats
+  double nll_change_mean = 0;    // of the one found less the reference's
+  double nll_distance_mean = 0;  // |difference|
+  int64_t same_choice = 0;       // positions whose largest logit is of the same token
+};
+
+// Adds a position: logits [vocab] of the reference and those found, and the prompt's next token.
+// Figures that aren't finite make the sums so.
+void add_position(std::span<const float> reference, std::span<const float> found, int32_t next,
+                  LogitsError& error);
+// Makes means of what add_position() summed.
+void finish(LogitsError& error);
+
+}  // namespace assay::engine
