@@ -217,8 +217,17 @@ TEST_P(CudaFp8, LogitsAreNearThoseInTheWeightsType) {
   expect_near({session.logits().begin(), session.logits().end()},
               {wide.logits().begin(), wide.logits().end()}, kTolerance);
   EXPECT_EQ(session.counters().fallbacks, 0);
-  ASSERT_TRUE(session.prepare(2, batch.padded_len));
+  // What is recorded is replayed afterwards as before.
+  ASSERT_TRUE(session.prepare(2, batch.padded_len + 3));
+  const auto launched = [&] {
+    EXPECT_TRUE(session.prefill(batch));
+    return session.counters().kernel_launches;
+  };
+  launched(), launched();
+  const int64_t before = launched(), each = launched() - before;
   const auto error = session.fp8_error(batch);
+  const int64_t after = session.counters().kernel_launches;
+  EXPECT_EQ(launched() - after, each) << (form == Form::kEager ? "eager" : "replayed alone: none");
   ASSERT_TRUE(error) << error.error().message;
   EXPECT_EQ(error->positions, 18 + 15) << "of each row, without padding and the last";
   EXPECT_GT(error->kl_mean, 0);

@@ -43,7 +43,6 @@ Result<Json> measure_fp8_error(engine::Session& session, const engine::PromptBat
   }
   const auto first = prompts.ids.begin() + padding;
   const auto row = engine::PromptBatch::of({std::vector<int32_t>(first, first + tokens)});
-  ASSAY_CHECK(session.prepare(1, tokens));
   ASSAY_TRY(const engine::LogitsError error, session.fp8_error(row));
   return Json{{"reference",
                fmt::format("the same weights in {}, eager", engine::dtype_name(session.dtype()))},

@@ -461,15 +461,20 @@ Result<LogitsError> Session::fp8_error(const PromptBatch& prompts) {
   if (impl_->options.fp8 == Fp8::kNone) {
     return bad_input("fp8_error: expected a session of dtype fp8, found {}", dtype_name(dtype()));
   }
-  ASSAY_CHECK(impl_->check_prompts(prompts));
+  if (!impl_->cache) return bad_input("fp8_error: expected prepare() before it, found no cache");
   if (!impl_->wide_executor) {
     ASSAY_TRY(Graph graph, impl_->make_graph(LogitsOf::kAllPositions, Fp8::kNone));
     ASSAY_TRY(impl_->wide_executor, impl_->device->make_eager(std::move(graph), *impl_->weights));
   }
+  CacheShape shape = impl_->cache->shape();
+  shape.batch = prompts.batch;
+  // Recorded steps keep the addresses of the session's own cache.
+  auto kept = std::exchange(impl_->cache, make_dynamic_cache(shape, impl_->device->memory()));
   impl_->device->note_products(false);
   const auto all = prefill_all_logits(prompts);
   const auto all_wide = all ? all_logits(prompts, *impl_->wide_executor) : all;
   impl_->device->note_products(true);
+  impl_->cache = std::move(kept);
   impl_->forget_run();
   ASSAY_CHECK(all);
   ASSAY_CHECK(all_wide);

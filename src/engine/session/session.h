@@ -99,8 +99,9 @@ class Session {
   // the padding mean nothing. Always eager, without buckets: it is for tests, not measured.
   Result<std::vector<float>> prefill_all_logits(const PromptBatch& prompts);
   // Distance of these prompts' logits, with products in fp8, from those with products in the
-  // weights' type, both by the eager executor. bad_input: the session has none in fp8. The cache is
-  // empty afterwards.
+  // weights' type, both by the eager executor. bad_input: the session has none in fp8, or isn't
+  // prepared for so many tokens; any batch will do. The cache is empty afterwards, and recorded
+  // steps are as they were.
   Result<LogitsError> fp8_error(const PromptBatch& prompts);
   // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
   Status decode(std::span<const int32_t> tokens);

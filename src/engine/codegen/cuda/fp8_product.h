@@ -47,7 +47,7 @@ std::string fp8_prologue_text(const Kernel& kernel, const ProductKernel& product
 std::string fp8_epilogue_text(const Kernel& kernel, const ProductKernel& product);
 
 // The entry assay_round of a module of its own, a block a row, for
-//   struct RowsToRound { const void* from; unsigned char* codes; float* scales; }:
+//   struct Args { const void* from; unsigned char* codes; float* scales; }:
 // `from` has rows of `inputs` elements of the type (fp16 or bf16), a multiple of 16, one behind the
 // other.
 std::string print_fp8_weight(DType dtype, int64_t inputs);
