@@ -21,7 +21,7 @@ int64_t fp8_placed(int64_t bytes) {
 }
 
 // A row's pieces of 16 bytes stay in registers between the search for the largest and the
-// rounding, unless a thread has more than HELD_MOST, or the row is in the block's own memory.
+// rounding, unless a thread has more than HELD_MOST.
 constexpr std::string_view kFp8Rounding = R"(
 #define LARGEST_CODE 448.0f
 __device__ __forceinline__ float block_max(float x) {
@@ -51,10 +51,10 @@ __device__ __forceinline__ unsigned to_codes(float a, float b, float c, float d,
 // Bytes behind the first of so many rows' codes.
 __device__ __forceinline__ long scales_at(long rows, long inputs) { return (rows * inputs + 255) / 256 * 256; }
 // N elements, a multiple of 16.
-template <int N, bool HELD = true, typename T>
+template <int N, typename T>
 __device__ __forceinline__ void round_row(const T* from, unsigned char* codes, float* scale) {
   enum { EACH = 16 / sizeof(T), PIECES = N / EACH, OWN = (PIECES + THREADS - 1) / THREADS,
-         HELD_MOST = 16, ALL_HELD = HELD && OWN <= HELD_MOST };
+         HELD_MOST = 16, ALL_HELD = OWN <= HELD_MOST };
   uint4 held[ALL_HELD ? OWN : 1];
   float largest = 0.0f;
   #pragma unroll 16
@@ -130,18 +130,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue_to_codes
     __syncthreads();
   }}
   unsigned char* codes = (unsigned char*)args.buffers[{output}];
-  round_row<WIDTH, false>(output, codes + row * WIDTH, (float*)(codes + scales_at(rows_of(args), WIDTH)) + row);
+  round_row<WIDTH>(output, codes + row * WIDTH, (float*)(codes + scales_at(rows_of(args), WIDTH)) + row);
 }}
 )";
 
-// Columns of a row's products that a block takes at once: as many as its output takes memory of, so
-// that a multiprocessor has room for many blocks; 0: the output leaves none.
+// Columns of a row's products that a block takes at once, beside its whole output: all that there
+// is memory for, 0 if there is none. Halves of a row, which let more blocks share a multiprocessor,
+// took 58 us where whole rows took 51 (docs/engine-figures.md).
 int64_t columns_at_once(const ProductKernel& product) {
   constexpr int64_t kElementBytes = 2;
   const int64_t count = library_epilogue_columns(product.packing);
-  const int64_t width = product.packing.segments[0];
-  const int64_t room = std::max<int64_t>(kFp8SharedBytes / kElementBytes - width, 0);
-  return std::min(room, (width + count - 1) / count * count) / count * count;
+  const int64_t room = kFp8SharedBytes / kElementBytes - product.packing.segments[0];
+  const int64_t all = tile_count(product.packing) * product.packing.tile;
+  return std::min(all, std::max<int64_t>(room, 0) / count * count);
 }
 
 // The kernel's one output, of 16 bits, in rows of their own width, if that is all it writes.
