@@ -217,7 +217,7 @@ TEST_P(CudaFp8, LogitsAreNearThoseInTheWeightsType) {
   expect_near({session.logits().begin(), session.logits().end()},
               {wide.logits().begin(), wide.logits().end()}, kTolerance);
   EXPECT_EQ(session.counters().fallbacks, 0);
-  // What is recorded is replayed afterwards as before.
+  // Recorded steps are replayed afterwards as before.
   ASSERT_TRUE(session.prepare(2, batch.padded_len + 3));
   const auto launched = [&] {
     EXPECT_TRUE(session.prefill(batch));
