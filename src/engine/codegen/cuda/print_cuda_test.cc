@@ -277,21 +277,23 @@ TEST_F(CudaKernels, DISABLED_OfAllModelsCompileWithoutSpills) {
 
 // The kernels around products in e4m3: rounding behind a norm held in registers, of rows in memory,
 // behind a layer norm, and behind an epilogue.
-TEST_F(CudaKernels, OfPromptsInFp8CompileWithoutSpills) {
+TEST_F(CudaKernels, DISABLED_OfPromptsInFp8CompileWithoutSpills) {
   const Step prompt = steps(DType::kBF16)[1];
   for (const auto& [name, dtype] : {std::pair("te-8-layers", DType::kBF16),
                                     {"llama3.1-8b", DType::kF16},
                                     {"gpt2-100m", DType::kBF16}}) {
     compile_all(graph_of(name, dtype, true, Fp8::kWithTheHead), {prompt}, {"sm_90a"});
   }
-  if (HasFailure()) return;
+  print_report("fp8");
+}
+
+TEST_F(CudaKernels, OfWeightsInFp8CompileWithoutSpills) {
   for (const int64_t inputs : {2048, 5504, 14336, 65536}) {
     const auto cubin = nvrtc_->compile(print_fp8_weight(DType::kBF16, inputs), "sm_90a");
     ASSERT_TRUE(cubin) << cubin.error().message;
     EXPECT_EQ(cubin->entries.at(0).spill_store_bytes, 0) << inputs;
     EXPECT_EQ(cubin->entries.at(0).stack_bytes, 0) << inputs;
   }
-  print_report("fp8");
 }
 
 // With every pass off each operator is a kernel of its own.
