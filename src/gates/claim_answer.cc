@@ -32,7 +32,7 @@ Verdict seen_from_baseline(Verdict verdict) {
 
 StratumFindings::ClaimedPair seen_from_arm(const Contrast& contrast, bool swapped) {
   StratumFindings::ClaimedPair pair{contrast.verdict, contrast.ratio, contrast.ratio_interval,
-                                    contrast.ratio_process_range};
+                                    contrast.ratio_process_range, contrast.one_process};
   if (!swapped) return pair;
   pair.verdict = seen_from_baseline(pair.verdict);
   pair.ratio = 1 / pair.ratio;
@@ -133,9 +133,11 @@ class ClaimJudge {
       inconclusive_ += open ? 1 : 0;
       if (open && may_oppose(*pair)) opposing_.push_back(stratum);
       const bool apart = pair->interval && (pair->interval->high < 1 || pair->interval->low > 1);
-      return of_verdict(pair->verdict,
-                        ratio_text(*pair, claim_.other) +
-                            (open && apart ? " (not significant after Holm's correction)" : ""));
+      return of_verdict(pair->verdict, ratio_text(*pair, claim_.other) +
+                                           (!open               ? ""
+                                            : pair->one_process ? " (an arm ran in one process)"
+                                            : apart ? " (not significant after Holm's correction)"
+                                                    : ""));
     }
     if (auto decided = of_rivals(decision)) return *decided;
     for (const std::string* arm : {&claim_.arm, &claim_.other}) {

@@ -23,6 +23,7 @@ class StratumFindings {
     double ratio = 1;  // arm / other
     std::optional<stats::Interval> interval;
     std::optional<stats::Interval> process_range = {};  // of processes too few for an interval
+    bool one_process = false;                           // of an arm: no test decides
   };
 
   const Findings& findings() const { return findings_; }

@@ -164,6 +164,14 @@ TEST(ClaimAnswer, AnAverageDoesNotHideAStratumThatMayBeTheOtherWayRound) {
       << "nothing bounds it";
 }
 
+TEST(ClaimAnswer, OneProcessIsTheReasonWhereItIs) {
+  Findings findings = findings_with({kOpen, kOpen});
+  EXPECT_THAT(answer("b faster than a in kv_decode", findings).because, HasSubstr("after Holm"));
+  for (Contrast& one : findings.contrasts) one.one_process = true;
+  EXPECT_THAT(answer("b faster than a in kv_decode", findings).because,
+              HasSubstr("(an arm ran in one process)"));
+}
+
 TEST(ClaimAnswer, LostRowsOfTheClaimedArmFailIt) {
   Findings findings = findings_with({kFaster, kFaster});
   findings.contrasts.pop_back();

@@ -156,6 +156,8 @@ void add_route_options(CLI::App& command, RouteArguments& arguments) {
                   "bootstrap resamples of intervals (default 10000)")
       ->check(count_between(100, 1'000'000))
       ->type_name("N");
+  command.add_flag("--allow-single-process", arguments.options.allow_single_process,
+                   "judge arms of one process each by their rows");
   command.add_option("--seed", arguments.options.seed, "seed of every resample (default 42)")
       ->check(seed_number())
       ->type_name("N");
