@@ -193,7 +193,8 @@ std::optional<double> p_between_runs(std::span<const double> a, std::span<const 
          std::exp(stats::log_gamma(n + 1) + stats::log_gamma(m + 1) - stats::log_gamma(n + m + 1));
 }
 
-// p of the change between the runs of both sides, whose numbers it sets.
+// p of the change between the runs of both sides, whose numbers it sets. The sides of several axes
+// are those of the clean pair: runs of the verdict's own differ in more than the suspect.
 std::optional<double> test_of_runs(size_t regimes, std::span<const RegimePair> pairs,
                                    const PortedCondition& condition,
                                    std::span<const ArmDirection> directions,
@@ -208,8 +209,9 @@ std::optional<double> test_of_runs(size_t regimes, std::span<const RegimePair> p
     runs = std::max<int64_t>(1, std::ssize(values));
     return values;
   };
-  const std::vector<double> a = figures(verdict.a, of.runs_a);
-  const std::vector<double> b = figures(verdict.b, of.runs_b);
+  const bool clean = of.basis == AttributionBasis::kCleanPair;
+  const std::vector<double> a = figures(clean ? of.clean_a : verdict.a, of.runs_a);
+  const std::vector<double> b = figures(clean ? of.clean_b : verdict.b, of.runs_b);
   return p_between_runs(a, b);
 }
 

@@ -91,6 +91,15 @@ TEST(PortabilityAttribution, SeveralAxesAreAConfoundThatIsNamed) {
   const Portability told = judged({a, both, device});
   EXPECT_EQ(attribution_of(told, "fast").basis, AttributionBasis::kCleanPair);
   EXPECT_EQ(attribution_of(told, "fast").suspect, "stack");
+  // More runs of the two that differ in both tell nothing of which it is.
+  std::vector<MadeRegime> more = {a, both, device};
+  for (const char* again : {"a2", "a3"}) more.push_back(two_arm_regime(again, 10, 8));
+  for (const char* again : {"both2", "both3"}) {
+    more.push_back(with_identity(two_arm_regime(again, 10, 13), both.identity));
+  }
+  const Portability runs = judged(more);
+  EXPECT_EQ(attribution_of(runs, "fast").basis, AttributionBasis::kCleanPair);
+  EXPECT_FALSE(attribution_of(runs, "fast").is_responsible);
 }
 
 TEST(PortabilityAttribution, AControlThatMovedTooIsSaid) {
