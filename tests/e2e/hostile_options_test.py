@@ -187,7 +187,7 @@ class Hostile(ProgramTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(done.stdout.split()), 4)
         self.assertRegex(done.stderr, r"decode .*: (the read bandwidth of 1 thread of this machine is unknown: bandwidth probe|"
-                                      r"the 99.\d MB of a step fit the last-level cache)")
+                                      r"the \d\d.\d+ MB of a step fit the last-level cache)")
 
     # Programs that a study or the environment names
 
