@@ -169,11 +169,11 @@ TEST_F(GateCommand, EveryFormatSaysTheSame) {
       "label_only";
   const fs::path one = write_with_evidence("label", label.made);
   const std::string screen = assay({"gate", one, "--claim", kClaim}).out;
-  EXPECT_THAT(screen, StartsWith("gates: FAIL: 1 of 5 gates fails, 1 is not decided\n"));
-  EXPECT_THAT(screen, HasSubstr("claim: compiled-static faster than eager-dynamic in kv_decode"));
+  EXPECT_THAT(screen, StartsWith("FAIL: 1 of 5 gates fails, 1 is not decided.\n"));
+  EXPECT_THAT(screen, HasSubstr("Claim: compiled-static faster than eager-dynamic in kv_decode"));
   EXPECT_THAT(screen, HasSubstr("- FAIL: Artifact evidence, compiled_cells: "));
   const std::string markdown = assay({"gate", one, "--claim", kClaim, "-o", "md"}).out;
-  EXPECT_THAT(markdown, StartsWith("# Gates: FAIL: 1 of 5 gates fails, 1 is not decided\n"));
+  EXPECT_THAT(markdown, HasSubstr("## Verdict\n\nFAIL: 1 of 5 gates fails, 1 is not decided.\n"));
   EXPECT_THAT(markdown, HasSubstr("| 3 Artifact evidence            | FAIL        |"));
   EXPECT_THAT(markdown, HasSubstr("evidence.json: compiler_real"));
   const std::string csv = assay({"gate", one, "--claim", kClaim, "-o", "csv"}).out;
@@ -209,7 +209,7 @@ TEST_F(GateCommand, TheScreenKeepsToItsSizeWhateverIsWrong) {
   const std::vector<std::string> lines = split(output.out, '\n');
   EXPECT_LE(lines.size(), 41u) << output.out;
   for (const std::string& line : lines) EXPECT_LE(line.size(), 100u) << line;
-  EXPECT_THAT(output.out, HasSubstr("more bundles: -o md"));
+  EXPECT_THAT(output.out, HasSubstr("more rows: -o md"));
   EXPECT_THAT(output.out, HasSubstr("more: -o md"));
 }
 

@@ -72,7 +72,7 @@ TEST_F(PortabilityCommand, EveryFormatHasTheVerdicts) {
   EXPECT_EQ(std::ranges::count(csv, '\n'), 5) << "four conditions";
   EXPECT_THAT(csv, HasSubstr(",direction_flip,"));
   const std::string markdown = assay({"portability", a, b, "-o", "md"}).out;
-  EXPECT_THAT(markdown, StartsWith("# assay portability: 1 bundle beside a\n"));
+  EXPECT_THAT(markdown, StartsWith("# Portability: 1 bundle beside a\n"));
   EXPECT_THAT(markdown, HasSubstr("## What changed, and what is responsible"));
   const fs::path map = root_ / "map.svg";
   const fs::path page = root_ / "page.html";

@@ -75,7 +75,7 @@ TEST_F(RouteCommand, ThePageIsWrittenBesideWhatIsPrinted) {
     EXPECT_EQ(output.end.exit_status, 0) << output.err;
     EXPECT_EQ(output.out, screen);
   }
-  EXPECT_THAT(*read_file(page), HasSubstr("<h2>What forces the fallback</h2>"));
+  EXPECT_THAT(*read_file(page), HasSubstr("<h2>Triggers that force the fallback</h2>"));
   EXPECT_EQ(assay({"route", write_unsafe("two"), "--html", page}).end.exit_status, 1);
   EXPECT_THAT(*read_file(page), HasSubstr("<h2>Why it fails</h2>"));
   ASSERT_TRUE(write_file(page, "<html>mine"));
@@ -102,7 +102,7 @@ TEST_F(RouteCommand, EveryFormatSaysTheSame) {
   study.arms[1].ms = [](int64_t tokens) { return tokens < 50 ? 7.0 : 13.0; };
   const fs::path one = write("one", study);
   const std::string screen = assay({"route", one}).out;
-  EXPECT_THAT(screen, StartsWith("route: synthetic: 3 rules, 1 of them abstains; every measured "
+  EXPECT_THAT(screen, StartsWith("synthetic: 3 rules, 1 of them abstains; every measured "
                                  "stratum has a safe arm\n"));
   EXPECT_THAT(screen, HasSubstr("prefill   10-30  fast"));
   EXPECT_THAT(screen, HasSubstr("Not measured:\n- prefill of gpt2-25m: prompts below 10"));
@@ -197,7 +197,7 @@ TEST_F(RouteCommand, TheScreenKeepsToItsSizeWhateverIsThere) {
   const std::vector<std::string> lines = split(output.out, '\n');
   EXPECT_LE(lines.size(), 41u) << output.out;
   for (const std::string& line : lines) EXPECT_LE(line.size(), 100u) << line;
-  EXPECT_THAT(output.out, HasSubstr("more rules: -o md"));
+  EXPECT_THAT(output.out, HasSubstr("more rows: -o md"));
 }
 
 TEST_F(RouteCommand, NoOtherFileIsReplaced) {

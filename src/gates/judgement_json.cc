@@ -1,17 +1,14 @@
 // A judgement as JSON.
+#include "analysis/findings/json_parts.h"
 #include "gates/judge.h"
 
 namespace assay {
 namespace {
 
-Json json_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-
 Json check_json(const GateCheck& check) {
   return {{"name", check.name},
           {"verdict", gate_word(check.verdict)},
-          {"looked_at", json_or_null(check.looked_at)},
+          {"looked_at", text_json(check.looked_at)},
           {"found", check.found},
           {"decided_by", check.decided_by},
           {"decided_by_more", check.decided_by_more}};
@@ -26,21 +23,16 @@ Json gate_json(const JudgedGate& gate) {
           {"checks", std::move(checks)}};
 }
 
-template <typename T>
-Json value_or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json claim_json(const SpeedClaim& claim) {
   return {{"claim", claim_text(claim)},
           {"arm", claim.arm},
           {"relation", claim_relation_name(claim.relation)},
-          {"other", json_or_null(claim.other)},
+          {"other", text_json(claim.other)},
           {"phase", claim.phase ? Json(phase_name(*claim.phase)) : Json()},
-          {"model", json_or_null(claim.model)},
-          {"scenario", json_or_null(claim.scenario)},
-          {"batch", value_or_null(claim.batch)},
-          {"new_tokens", value_or_null(claim.new_tokens)}};
+          {"model", text_json(claim.model)},
+          {"scenario", text_json(claim.scenario)},
+          {"batch", optional_json(claim.batch)},
+          {"new_tokens", optional_json(claim.new_tokens)}};
 }
 
 Json judged_claim_json(const GatedClaim& judged) {
@@ -57,12 +49,12 @@ Json judged_claim_json(const GatedClaim& judged) {
 
 Json bundle_json(const JudgedBundle& bundle) {
   Json json = {{"bundle", bundle.name},
-               {"study", json_or_null(bundle.study.name)},
-               {"started_at", json_or_null(bundle.study.started_at)},
+               {"study", text_json(bundle.study.name)},
+               {"started_at", text_json(bundle.study.started_at)},
                {"rows", bundle.study.rows},
                {"findings",
                 {{"from", bundle.findings_from_file ? "analysis/findings.json" : "rows"},
-                 {"why", json_or_null(bundle.why_anew)},
+                 {"why", text_json(bundle.why_anew)},
                  {"margin", bundle.options.margin},
                  {"alpha", bundle.options.alpha}}},
                {"gates", Json::array()},
@@ -79,15 +71,15 @@ Json pair_json(const std::vector<JudgedBundle>& bundles, const AxisPair& pair) {
   Json differences = Json::array();
   for (const AxisDifference& difference : pair.differences) {
     differences.push_back({{"axis", difference.axis},
-                           {"about", json_or_null(difference.about)},
-                           {"first", json_or_null(difference.base)},
-                           {"second", json_or_null(difference.cand)}});
+                           {"about", text_json(difference.about)},
+                           {"first", text_json(difference.base)},
+                           {"second", text_json(difference.cand)}});
   }
   return {{"first", bundles[pair.first].name},
           {"second", bundles[pair.second].name},
           {"axes", pair.axes},
-          {"axis", json_or_null(pair.axis)},
-          {"why_not", json_or_null(pair.why_not)},
+          {"axis", text_json(pair.axis)},
+          {"why_not", text_json(pair.why_not)},
           {"differences", std::move(differences)}};
 }
 
@@ -116,7 +108,7 @@ Json judgement_to_json(const Judgement& judgement) {
                {"verdict", gate_word(judgement.verdict())},
                {"claim", judgement.claim ? claim_json(*judgement.claim) : Json()},
                {"claim_holds", Json()},
-               {"declared_axis", json_or_null(judgement.axis)},
+               {"declared_axis", text_json(judgement.axis)},
                {"gates", Json::object()},
                {"bundles", Json::array()}};
   if (const auto holds = judgement.claim_verdict()) json["claim_holds"] = gate_word(*holds);

@@ -1,30 +1,11 @@
 // The judgement as data.
 #include <cmath>
 
+#include "analysis/findings/json_parts.h"
 #include "portability/portability.h"
 
 namespace assay {
 namespace {
-
-Json optional_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json text_json(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-
-Json bounds_json(const std::optional<stats::Interval>& interval) {
-  return interval ? Json::array({interval->low, interval->high}) : Json();
-}
-
-Json stratum_json(const Stratum& stratum) {
-  return {{"phase", phase_name(stratum.phase)},
-          {"model", stratum.model},
-          {"scenario", stratum.scenario},
-          {"new_tokens", stratum.new_tokens},
-          {"batch", stratum.batch}};
-}
 
 Json config_json(const ArmConfig& config) {
   return {{"name", text_json(config.arm)},
@@ -35,8 +16,9 @@ Json config_json(const ArmConfig& config) {
 }
 
 Json crash_json(const CrashRate& rate) {
-  return {
-      {"lost", rate.lost}, {"attempted", rate.attempted}, {"interval", bounds_json(rate.interval)}};
+  return {{"lost", rate.lost},
+          {"attempted", rate.attempted},
+          {"interval", interval_json(rate.interval)}};
 }
 
 Json regime_json(const Portability& of, size_t regime) {
@@ -101,8 +83,9 @@ Json verdict_json(const Portability& of, size_t i) {
                {"reason", text_json(verdict.reason)}};
   if (verdict.ratio) {
     json["ratio"] = std::exp(verdict.ratio->log_ratio);
-    json["ratio_interval"] = bounds_json(ratio_interval_of(*verdict.ratio, of.options.confidence));
-    json["ratio_range"] = bounds_json(verdict.ratio->range);
+    json["ratio_interval"] =
+        interval_json(ratio_interval_of(*verdict.ratio, of.options.confidence));
+    json["ratio_range"] = interval_json(verdict.ratio->range);
     json["p_holm"] = optional_json(verdict.p_holm);
     json["tost_p_holm"] = optional_json(verdict.tost_p_holm);
   }
@@ -124,13 +107,13 @@ Json index_json(const RobustnessIndex& index) {
     points.push_back({{"name", point.name},
                       {"log_ratio", optional_json(point.log_ratio)},
                       {"share", optional_json(point.share)},
-                      {"interval", bounds_json(point.interval)},
+                      {"interval", interval_json(point.interval)},
                       {"lost", text_json(point.lost)},
                       {"gone", text_json(point.gone)}});
   }
   return {{"axis", index.axis},
           {"index", optional_json(index.index)},
-          {"interval", bounds_json(index.interval)},
+          {"interval", interval_json(index.interval)},
           {"band", robustness_band_name(index.band)},
           {"best_band", robustness_band_name(index.best)},
           {"worst_band", robustness_band_name(index.worst)},
@@ -144,8 +127,8 @@ Json claim_json(const Portability& of, const JudgedClaim& claim) {
     regimes.push_back({{"name", of.regimes[in.regime].name},
                        {"state", claim_state_name(in.state)},
                        {"ratio", in.log_ratio ? Json(std::exp(*in.log_ratio)) : Json()},
-                       {"ratio_interval", bounds_json(in.ratio_interval)},
-                       {"ratio_range", bounds_json(in.ratio_range)},
+                       {"ratio_interval", interval_json(in.ratio_interval)},
+                       {"ratio_range", interval_json(in.ratio_range)},
                        {"p_holm", optional_json(in.p_holm)},
                        {"differs_on", in.axes},
                        {"unstated", in.unstated},
@@ -169,8 +152,8 @@ Json headline_json(const Portability& of, const HeadlineCell& cell) {
           {"config", config_json(cell.config)},
           {"model_class", cell.model_class},
           {"prefill_gain", optional_json(cell.prefill_gain)},
-          {"prefill_gain_interval", bounds_json(cell.gain_interval)},
-          {"prefill_gain_range", bounds_json(cell.gain_range)},
+          {"prefill_gain_interval", interval_json(cell.gain_interval)},
+          {"prefill_gain_range", interval_json(cell.gain_range)},
           {"prefill_strata", cell.prefill_strata},
           {"prefill_left_out", cell.prefill_left_out},
           {"decode_crashes", cell.decode_crashes ? crash_json(*cell.decode_crashes) : Json()}};

@@ -18,26 +18,6 @@
 namespace assay {
 namespace {
 
-constexpr size_t kTerminalColumns = 120;
-constexpr size_t kTextIndent = 2;
-// Bytes of the longest line: a finding with many arms, strata and rows.
-constexpr size_t kLongestReportLine = 20'000;
-
-std::string plot_name(const Figure& figure) {
-  return fmt::format("plots/{}.svg", figure.id);
-}
-
-// Empty where there is no such figure.
-std::string figure_markdown(const std::string& id, const std::vector<FigureGroup>& groups) {
-  for (const FigureGroup& group : groups) {
-    const auto figure = std::ranges::find(group.figures, id, &Figure::id);
-    if (figure == group.figures.end()) continue;
-    return fmt::format("\n![{}]({})\n\n{}\n", markdown_line(figure->finding, kLongestReportLine),
-                       plot_name(*figure), markdown_line(figure->caption));
-  }
-  return "";
-}
-
 std::string markdown_report(const Findings& findings, const std::vector<FigureGroup>& figures,
                             const Judgement* judgement, const Route* route) {
   const std::string& name = findings.study.name;
@@ -54,9 +34,9 @@ Status write_plots(const std::vector<FigureGroup>& groups, Folder& bundle) {
     for (const Figure& figure : group.figures) {
       if (written.empty()) ASSAY_CHECK(bundle.make_folder("plots"));
       ASSAY_CHECK(bundle.write_atomic(
-          plot_name(figure),
+          plot_file(figure),
           plot::sheet(figure.finding, figure.caption, figure.legend, figure.panels)));
-      written.insert(plot_name(figure));
+      written.insert(plot_file(figure));
     }
   }
   ASSAY_TRY(const auto entries, bundle.list());
@@ -70,39 +50,6 @@ Status write_plots(const std::vector<FigureGroup>& groups, Folder& bundle) {
 }
 
 }  // namespace
-
-std::string render_text(const std::vector<ReportSection>& sections) {
-  std::string out;
-  for (const ReportSection& section : sections) {
-    if (!out.empty()) out += '\n';
-    out += fmt::format("== {} ==\n", shown_line(section.title));
-    for (const std::string& line : section.lines) {
-      const std::string safe = shown_line(line, kLongestReportLine);
-      out += join(wrapped_lines(safe, kTerminalColumns, kTextIndent), "\n") + "\n";
-    }
-    for (const Table& table : section.tables) {
-      if (&table != &section.tables.front()) out += '\n';
-      out += table.render(OutputFormat::kTable);
-    }
-  }
-  return out;
-}
-
-std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections,
-                            const std::vector<FigureGroup>& figures) {
-  std::string out = fmt::format("# {}\n", markdown_line(title));
-  for (const ReportSection& section : sections) {
-    out += fmt::format("\n## {}\n\n", markdown_line(section.title));
-    for (const std::string& line : section.lines)
-      out += markdown_line(line, kLongestReportLine) + "\n";
-    for (const std::string& id : section.figures) out += figure_markdown(id, figures);
-    for (const Table& table : section.tables) {
-      if (!out.ends_with("\n\n")) out += "\n";
-      out += table.render(OutputFormat::kMarkdown);
-    }
-  }
-  return out;
-}
 
 std::vector<ReportSection> report_sections(const Findings& findings, Detail detail) {
   std::vector<ReportSection> sections = {identity_section(findings),

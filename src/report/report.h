@@ -8,26 +8,13 @@
 #include "analysis/findings/findings.h"
 #include "analysis/findings/plotted.h"
 #include "base/tables/table.h"
+#include "report/document.h"
 #include "report/figures/figure.h"
 
 namespace assay {
 
 struct Judgement;
 struct Route;
-
-// A titled part of the report: sentences that say unit, n, estimator and interval, then tables.
-struct ReportSection {
-  std::string title;
-  std::vector<std::string> lines;
-  std::vector<Table> tables;
-  std::vector<std::string> figures = {};  // ids of those that draw it (figures/figure.h)
-};
-
-// Sections as text of at most 120 columns, and as Markdown below a title.
-// Markdown shows those figures that are in `figures`, as files of the folder plots/.
-std::string render_text(const std::vector<ReportSection>& sections);
-std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections,
-                            const std::vector<FigureGroup>& figures = {});
 
 enum class Detail {
   kSummary,  // no strata without losses, cold samples or effect sizes; one line a kind of finding

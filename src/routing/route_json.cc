@@ -1,36 +1,21 @@
 // The judgement as data.
+#include "analysis/findings/json_parts.h"
 #include "routing/route.h"
 
 namespace assay {
 namespace {
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-
-Json number_or_null(const std::optional<double>& number) {
-  return number ? Json(*number) : Json();
-}
-
-Json ends_json(const std::optional<stats::Interval>& interval) {
-  return interval ? Json::array({interval->low, interval->high}) : Json();
-}
-
 Json place_json(const Route& route, size_t stratum) {
-  const Stratum& of = route.strata[stratum];
-  return {{"phase", phase_name(of.phase)},
-          {"model", of.model},
-          {"scenario", of.scenario},
-          {"new_tokens", of.new_tokens},
-          {"batch", of.batch},
-          {"prompt_tokens", {route.prompts[stratum].shortest, route.prompts[stratum].longest}}};
+  Json json = stratum_json(route.strata[stratum]);
+  json["prompt_tokens"] = {route.prompts[stratum].shortest, route.prompts[stratum].longest};
+  return json;
 }
 
 Json trigger_json(const PolicyTrigger& trigger) {
   return {{"on", trigger_name(trigger.kind)},
           {"allowed", trigger.allowed},
           {"window", trigger.window > 0 ? Json(trigger.window) : Json()},
-          {"limit_ms", trigger.limit_ms ? Json(*trigger.limit_ms) : Json()},
+          {"limit_ms", optional_json(trigger.limit_ms)},
           {"source", trigger.source}};
 }
 
@@ -40,10 +25,10 @@ Json rule_json(const PolicyRule& rule) {
                {"batch", rule.batch},
                {"new_tokens", {rule.new_tokens, rule.most_new_tokens()}},
                {"prompt_tokens", {rule.shortest, rule.longest}},
-               {"arm", text_or_null(rule.arm)},
-               {"fallback", text_or_null(rule.fallback)},
+               {"arm", text_json(rule.arm)},
+               {"fallback", text_json(rule.fallback)},
                {"abstains", rule.abstains},
-               {"because", text_or_null(rule.because)}};
+               {"because", text_json(rule.because)}};
   json["triggers"] = Json::array();
   for (const PolicyTrigger& trigger : rule.triggers) {
     json["triggers"].push_back(trigger_json(trigger));
@@ -54,15 +39,15 @@ Json rule_json(const PolicyRule& rule) {
                                 {"new_tokens", evidence.new_tokens},
                                 {"prompt_tokens", {evidence.shortest, evidence.longest}},
                                 {"verdict", evidence.verdict},
-                                {"ratio", evidence.ratio ? Json(*evidence.ratio) : Json()},
-                                {"interval", ends_json(evidence.interval)},
-                                {"process_range", ends_json(evidence.process_range)},
+                                {"ratio", optional_json(evidence.ratio)},
+                                {"interval", interval_json(evidence.interval)},
+                                {"process_range", interval_json(evidence.process_range)},
                                 {"rows", evidence.rows},
-                                {"mean_ms", number_or_null(evidence.mean_ms)},
-                                {"p99_ms", number_or_null(evidence.p99_ms)},
-                                {"fallback_mean_ms", number_or_null(evidence.fallback_mean_ms)},
-                                {"fallback_p99_ms", number_or_null(evidence.fallback_p99_ms)},
-                                {"compile_ms", number_or_null(evidence.compile_ms)}});
+                                {"mean_ms", optional_json(evidence.mean_ms)},
+                                {"p99_ms", optional_json(evidence.p99_ms)},
+                                {"fallback_mean_ms", optional_json(evidence.fallback_mean_ms)},
+                                {"fallback_p99_ms", optional_json(evidence.fallback_p99_ms)},
+                                {"compile_ms", optional_json(evidence.compile_ms)}});
   }
   return json;
 }
@@ -70,13 +55,13 @@ Json rule_json(const PolicyRule& rule) {
 Json policy_json(const Policy& policy) {
   Json json = {{"version", kPolicyVersion},
                {"study", policy.study},
-               {"measured_at", text_or_null(policy.measured_at)},
-               {"plan_sha256", text_or_null(policy.plan_sha256)}};
+               {"measured_at", text_json(policy.measured_at)},
+               {"plan_sha256", text_json(policy.plan_sha256)}};
   json["identity"] = Json::array();
   for (const auto& [axis, value] : policy.identity) {
     json["identity"].push_back({{"axis", axis}, {"value", value}});
   }
-  json["fallback"] = text_or_null(policy.fallback);
+  json["fallback"] = text_json(policy.fallback);
   json["rules"] = Json::array();
   for (const PolicyRule& rule : policy.rules) json["rules"].push_back(rule_json(rule));
   json["not_measured"] = policy.not_measured;
@@ -86,19 +71,19 @@ Json policy_json(const Policy& policy) {
 Json choice_json(const Route& route, const StratumChoice& choice) {
   Json json = place_json(route, choice.stratum);
   json["decision"] = decision_name(choice.decision);
-  json["arm"] = text_or_null(choice.arm);
-  json["safe"] = text_or_null(choice.safe);
+  json["arm"] = text_json(choice.arm);
+  json["safe"] = text_json(choice.safe);
   json["abstains"] = choice.abstains;
-  json["because"] = text_or_null(choice.because);
-  json["ratio"] = choice.ratio ? Json(*choice.ratio) : Json();
-  json["interval"] = ends_json(choice.interval);
-  json["process_range"] = ends_json(choice.process_range);
+  json["because"] = text_json(choice.because);
+  json["ratio"] = optional_json(choice.ratio);
+  json["interval"] = interval_json(choice.interval);
+  json["process_range"] = interval_json(choice.process_range);
   json["proven"] = Json::array();
   for (const ProvenArm& proven : choice.proven) {
     json["proven"].push_back({{"arm", proven.arm},
                               {"ratio", proven.ratio},
-                              {"interval", ends_json(proven.interval)},
-                              {"process_range", ends_json(proven.process_range)}});
+                              {"interval", interval_json(proven.interval)},
+                              {"process_range", interval_json(proven.process_range)}});
   }
   return json;
 }
@@ -114,7 +99,7 @@ Json validation_json(const std::optional<Optimism>& validation) {
           {"in_sample", validation->in_sample},
           {"out_of_sample", validation->out_of_sample},
           {"optimism", validation->optimism},
-          {"interval", ends_json(validation->interval)}};
+          {"interval", interval_json(validation->interval)}};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // A replay as data.
+#include "analysis/findings/json_parts.h"
 #include "routing/route.h"
 #include "routing/simulate.h"
 
@@ -7,9 +8,7 @@ namespace {
 
 Json figure_json(const std::optional<SimulatedFigure>& figure) {
   if (!figure) return nullptr;
-  Json json = {{"mean", figure->mean}, {"interval", nullptr}};
-  if (figure->interval) json["interval"] = {figure->interval->low, figure->interval->high};
-  return json;
+  return {{"mean", figure->mean}, {"interval", interval_json(figure->interval)}};
 }
 
 }  // namespace
@@ -23,7 +22,7 @@ Json simulation_to_json(const Simulation& simulation, const Policy& policy) {
                {"replays", simulation.options.replays},
                {"seed", simulation.options.seed},
                {"units", simulation.units},
-               {"asked_per_s", simulation.asked_per_s ? Json(*simulation.asked_per_s) : Json()}};
+               {"asked_per_s", optional_json(simulation.asked_per_s)}};
   json["phases"] = Json::array();
   for (const Phase phase : simulation.phases) json["phases"].push_back(phase_name(phase));
   json["outside"] = Json::array();
@@ -32,17 +31,16 @@ Json simulation_to_json(const Simulation& simulation, const Policy& policy) {
   }
   json["strategies"] = Json::array();
   for (const SimulatedStrategy& strategy : simulation.strategies) {
-    json["strategies"].push_back(
-        {{"name", strategy.name},
-         {"takes", strategy.takes},
-         {"unavailable", strategy.unavailable.empty() ? Json() : Json(strategy.unavailable)},
-         {"lost", strategy.lost},
-         {"compilations", strategy.compilations},
-         {"p50_ms", figure_json(strategy.p50_ms)},
-         {"p95_ms", figure_json(strategy.p95_ms)},
-         {"p99_ms", figure_json(strategy.p99_ms)},
-         {"requests_per_s", figure_json(strategy.per_s)},
-         {"regret", figure_json(strategy.regret)}});
+    json["strategies"].push_back({{"name", strategy.name},
+                                  {"takes", strategy.takes},
+                                  {"unavailable", text_json(strategy.unavailable)},
+                                  {"lost", strategy.lost},
+                                  {"compilations", strategy.compilations},
+                                  {"p50_ms", figure_json(strategy.p50_ms)},
+                                  {"p95_ms", figure_json(strategy.p95_ms)},
+                                  {"p99_ms", figure_json(strategy.p99_ms)},
+                                  {"requests_per_s", figure_json(strategy.per_s)},
+                                  {"regret", figure_json(strategy.regret)}});
   }
   json["triggers"] = Json::array();
   for (const SimulatedTrigger& trigger : simulation.triggers) {

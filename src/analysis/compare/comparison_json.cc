@@ -8,9 +8,9 @@ namespace {
 Json place_json(const Comparison& c, Phase phase, std::optional<size_t> stratum,
                 const std::string& arm) {
   if (!stratum) return {{"phase", phase_name(phase)}, {"arm", arm}};
-  const Stratum& s = c.strata[*stratum];
-  return {{"phase", phase_name(s.phase)}, {"model", s.model}, {"scenario", s.scenario},
-          {"new_tokens", s.new_tokens},   {"batch", s.batch}, {"arm", arm}};
+  Json json = stratum_json(c.strata[*stratum]);
+  json["arm"] = arm;
+  return json;
 }
 
 Json side_json(const std::optional<ComparedSide>& s) {

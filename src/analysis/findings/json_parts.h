@@ -1,4 +1,4 @@
-// JSON of absent figures, intervals and tests in comparisons and loads.
+// JSON of figures that may be absent, of intervals, tests and strata, as all judgements write them.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,18 @@ namespace assay {
 template <typename T>
 Json optional_json(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
+}
+
+inline Json text_json(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
+inline Json stratum_json(const Stratum& stratum) {
+  return {{"phase", phase_name(stratum.phase)},
+          {"model", stratum.model},
+          {"scenario", stratum.scenario},
+          {"new_tokens", stratum.new_tokens},
+          {"batch", stratum.batch}};
 }
 
 inline Json interval_json(const std::optional<stats::Interval>& interval) {

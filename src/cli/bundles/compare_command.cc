@@ -19,7 +19,7 @@
 #include "cli/output_file.h"
 #include "cli/process.h"
 #include "cli/study/measure.h"
-#include "report/html/judgement_page.h"
+#include "report/html/judgement_pages.h"
 #include "report/judgements/compare_report.h"
 
 namespace assay::cli {

@@ -7,7 +7,7 @@
 #include "cli/option_types.h"
 #include "cli/output_file.h"
 #include "gates/judge.h"
-#include "report/html/judgement_page.h"
+#include "report/html/judgement_pages.h"
 #include "report/judgements/gate_report.h"
 
 namespace assay::cli {

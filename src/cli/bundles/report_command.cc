@@ -14,9 +14,9 @@
 #include "cli/bundle_analysis.h"
 #include "cli/output_file.h"
 #include "portability/portability.h"
-#include "report/html/judgement_page.h"
+#include "report/figures/judgement_figures.h"
 #include "report/html/page.h"
-#include "report/judgements/portability_tables.h"
+#include "report/judgements/portability_report.h"
 
 namespace assay::cli {
 namespace {
@@ -136,9 +136,9 @@ Result<int> report_index(const ReportArguments& arguments, const AnalysisOptions
 
 // Judges if the first bundle's findings hold in the others. Empty with findings alone; bundles that
 // can't be matched stand side by side all the same, with the reason.
-std::vector<JudgementPart> judged_parts(const ReportArguments& arguments) {
+JudgedBeside judged_beside(const ReportArguments& arguments) {
   if (arguments.from_findings) return {};
-  JudgementPart outcome{.id = "portability", .title = "Portability"};
+  ReportSection outcome{.title = "Portability", .id = "portability"};
   const auto judge = [&]() -> Result<Portability> {
     std::vector<Regime> regimes;
     for (const std::string& folder : arguments.bundles) {
@@ -150,14 +150,17 @@ std::vector<JudgementPart> judged_parts(const ReportArguments& arguments) {
   const Result<Portability> judged = judge();
   if (!judged) {
     outcome.lines.push_back(fmt::format("Not judged: {}.", judged.error().message));
-    return {std::move(outcome)};
+    return {{std::move(outcome)}, {}};
   }
-  outcome.lines = {portability_outcome(*judged),
+  const Document document = portability_document(*judged);
+  outcome.lines = {document.outcome.front(),
                    "Every other bundle is held against the first; `assay portability` prints the "
                    "same and exits 1 where it fails."};
-  std::vector<JudgementPart> parts = portability_parts(*judged);
-  parts.insert(parts.begin(), std::move(outcome));
-  return parts;
+  JudgedBeside beside{{std::move(outcome)}, all_figures(*judged)};
+  for (const ReportSection& section : document.sections) {
+    if (section.id != "identity") beside.sections.push_back(section);  // the page has its own
+  }
+  return beside;
 }
 
 Result<int> report_several(const ReportArguments& arguments, const AnalysisOptions& options) {
@@ -171,7 +174,7 @@ Result<int> report_several(const ReportArguments& arguments, const AnalysisOptio
     bundles.push_back({names[i], std::move(of.bundle.findings)});
   }
   ASSAY_CHECK(check_distinct_runs("report", marks));
-  return write_page(arguments.page, render_side_by_side(bundles, judged_parts(arguments)));
+  return write_page(arguments.page, render_side_by_side(bundles, judged_beside(arguments)));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "cli/output_file.h"
-#include "report/html/judgement_page.h"
+#include "report/html/judgement_pages.h"
 #include "report/judgements/route_report.h"
 #include "routing/merge.h"
 

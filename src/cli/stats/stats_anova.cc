@@ -5,7 +5,7 @@
 #include "base/files/files.h"
 #include "base/tables/csv.h"
 #include "base/text/text.h"
-#include "cli/stats/stats_input.h"
+#include "cli/stats/stats_table.h"
 #include "stats/hypotheses/anova.h"
 
 namespace assay::cli {
@@ -16,7 +16,6 @@ struct AnovaInput {
   std::string factor_a;
   std::string factor_b;
   std::string response;  // empty: columns mean, sd, n
-  int type = 2;
 };
 
 // Names of levels, numbered as they come.
@@ -117,9 +116,12 @@ void append_term(Table& table, const std::string& name, const stats::AnovaTerm& 
       .append_to(table);
 }
 
-Result<int> run_anova(const AnovaInput& in, OutputFormat format) {
+Result<StatsAnswer> anova(Given& given) {
+  const AnovaInput in{given.text("table"), given.text("a"), given.text("b"),
+                      given.text("response")};
+  const bool is_second = given.text("type") == "2";
   ASSAY_TRY(const std::vector<stats::AnovaCell> cells, read_cells(in));
-  const auto type = in.type == 2 ? stats::SumsOfSquares::kTypeII : stats::SumsOfSquares::kTypeIII;
+  const auto type = is_second ? stats::SumsOfSquares::kTypeII : stats::SumsOfSquares::kTypeIII;
   if (stats::anova_is_too_large(cells)) {
     return bad_input(
         "{}: expected at most 1,500 levels of {} or of {} (4e9 multiplications), found more levels "
@@ -133,7 +135,7 @@ Result<int> run_anova(const AnovaInput& in, OutputFormat format) {
         "of them "
         "to separate the effects{}; found {}",
         in.path, in.factor_a, in.factor_b,
-        in.type == 3 ? " (with type 3, values in all combinations)" : "",
+        is_second ? "" : " (with type 3, values in all combinations)",
         counted(std::ssize(cells), "combination"));
   }
   Table table;
@@ -144,30 +146,34 @@ Result<int> run_anova(const AnovaInput& in, OutputFormat format) {
   residual.sum_of_squares = found->residual_sum_of_squares;
   residual.df = found->residual_df;
   append_term(table, "residual", residual);
-  Facts facts("two-way analysis of variance with interaction, sums of squares of type " +
-              std::string(in.type == 2 ? "II" : "III"));
+  Facts facts = given.facts(
+      fmt::format("two-way analysis of variance with interaction, sums of squares of type {}",
+                  is_second ? "II" : "III"));
   facts.sides("upper tail of F").input("table", in.path).input("a", in.factor_a);
   facts.input("b", in.factor_b)
       .input("response", in.response.empty() ? "mean, sd, n" : in.response);
-  return print_rows(table, facts, format);
+  return StatsAnswer(std::move(table), std::move(facts));
 }
 
 }  // namespace
 
-void add_stats_anova(CLI::App& parent, Selected& selected) {
-  CLI::App* command = parent.add_subcommand(
-      "anova", "two-way analysis of variance with interaction, cells of any size");
-  const auto in = std::make_shared<AnovaInput>();
-  command->add_option("table", in->path, "rows of values, or cells with mean, sd and n")
-      ->type_name("TABLE.csv")
-      ->required();
-  command->add_option("--a", in->factor_a, "column of the first factor")->required();
-  command->add_option("--b", in->factor_b, "column of the second factor")->required();
-  command->add_option("--response", in->response,
-                      "column of the values; without it, columns mean, sd and n");
-  command->add_option("--type", in->type, "sums of squares: 2 (default) or 3")
-      ->check(CLI::IsMember({2, 3}));
-  set_body(*command, selected, [=](OutputFormat format) { return run_anova(*in, format); });
+StatsSubcommand stats_of_two_factors() {
+  const auto text = [](const char* name, const char* meaning, bool needed) {
+    return Parameter{
+        .kind = Parameter::Kind::kText, .name = name, .meaning = meaning, .needed = needed};
+  };
+  Parameter table = text("table", "rows of values, or cells with mean, sd and n", true);
+  table.type = "TABLE.csv";
+  Parameter type = text("type", "sums of squares: 2 or 3", false);
+  type.fallback = "2";
+  type.words = {"2", "3"};
+  return {
+      "anova",
+      "two-way analysis of variance with interaction, cells of any size",
+      {table, text("a", "column of the first factor", true),
+       text("b", "column of the second factor", true),
+       text("response", "column of the values; without it, columns mean, sd and n", false), type},
+      anova};
 }
 
 }  // namespace assay::cli

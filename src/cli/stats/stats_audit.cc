@@ -141,7 +141,8 @@ void add_stats_audit(CLI::App& parent, Selected& selected) {
                       "test that every row has to fit: welch, student, paired, z, ...");
   command->add_option("--sides", in->sides,
                       "sides that every row has to fit: two, one, greater or less");
-  set_body(*command, selected, [=](OutputFormat format) { return audit(*in, format); });
+  const auto format = add_output_format(*command);
+  command->callback([=, &selected] { selected.body = [=] { return audit(*in, *format); }; });
 }
 
 }  // namespace assay::cli

@@ -1,5 +1,5 @@
 // `assay stats`: every estimator and test on figures and values given by hand, and the audit.
-#include "cli/stats/stats_input.h"
+#include "cli/stats/stats_table.h"
 
 namespace assay::cli {
 
@@ -7,12 +7,11 @@ void add_stats_command(CLI::App& app, Selected& selected) {
   CLI::App* stats = app.add_subcommand(
       "stats", "run statistical tests on figures or values, and audit published tables");
   stats->require_subcommand(1);
-  add_stats_groups(*stats, selected);
-  add_stats_pairs(*stats, selected);
-  add_stats_power(*stats, selected);
-  add_stats_samples(*stats, selected);
-  add_stats_counts(*stats, selected);
-  add_stats_anova(*stats, selected);
+  for (const auto& subcommands :
+       {stats_of_groups(), std::vector{stats_of_pairs()}, stats_of_power(), stats_of_samples(),
+        stats_of_counts(), std::vector{stats_of_two_factors()}}) {
+    for (const StatsSubcommand& one : subcommands) add_stats_subcommand(*stats, one, selected);
+  }
   add_stats_audit(*stats, selected);
 }
 

@@ -1,29 +1,15 @@
 // assay stats: two or more groups, from figures or values.
 #include <cmath>
 
-#include "base/text/text.h"
-#include "cli/stats/stats_input.h"
+#include "cli/stats/stats_table.h"
 #include "stats/hypotheses/effect.h"
 #include "stats/hypotheses/equivalence.h"
 
 namespace assay::cli {
 namespace {
 
+using Kind = Parameter::Kind;
 using stats::Moments;
-
-struct TwoGroups {
-  std::shared_ptr<GroupInput> a;
-  std::shared_ptr<GroupInput> b;
-
-  Facts& described(Facts& facts, const Moments& of_a, const Moments& of_b) const {
-    return facts.input("a", group_json(of_a, a->values)).input("b", group_json(of_b, b->values));
-  }
-};
-
-TwoGroups add_two_groups(CLI::App& command) {
-  auto a = add_group(command, "a");
-  return {std::move(a), add_group(command, "b")};
-}
 
 std::unexpected<Error> no_test() {
   return bad_input("a and b: expected at least 2 values in each and a deviation above 0 in one");
@@ -33,103 +19,87 @@ std::unexpected<Error> overflowing() {
   return bad_input("a and b: expected means whose difference a double holds, found an overflow");
 }
 
-void add_t_test(CLI::App& parent, const std::string& name, const std::string& summary,
-                std::optional<stats::StandardError> (*error_of)(const Moments&, const Moments&),
-                Selected& selected) {
-  CLI::App* command = parent.add_subcommand(name, summary);
-  const TwoGroups groups = add_two_groups(*command);
-  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of the interval");
-  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
-    ASSAY_TRY(const Moments a, groups.a->moments());
-    ASSAY_TRY(const Moments b, groups.b->moments());
-    if (!std::isfinite(a.mean - b.mean)) return overflowing();
-    const auto error = error_of(a, b);
-    if (!error) return no_test();
-    const double difference = a.mean - b.mean;
-    const auto test = stats::t_test(difference, *error);
-    FigureRow row;
-    row.add("difference", difference)
-        .add("se", error->value)
-        .add("", stats::t_interval(difference, *error, *confidence))
-        .add("t", test ? std::optional(test->statistic) : std::nullopt)
-        .add("df", error->df)
-        .add_p(test);
-    Facts facts(name == "welch" ? "Welch's t test" : "Student's t test");
-    facts.sides("two-sided").confidence(*confidence).sign("a - b");
-    return row.print(format, groups.described(facts, a, b));
-  });
+using ErrorOfDifference = std::optional<stats::StandardError>(const Moments&, const Moments&);
+
+Result<StatsAnswer> t_test(Given& in, const char* method, ErrorOfDifference* error_of) {
+  ASSAY_TRY(const Moments a, in.group("a"));
+  ASSAY_TRY(const Moments b, in.group("b"));
+  if (!std::isfinite(a.mean - b.mean)) return overflowing();
+  const auto error = error_of(a, b);
+  if (!error) return no_test();
+  const double difference = a.mean - b.mean;
+  const auto test = stats::t_test(difference, *error);
+  FigureRow row;
+  row.add("difference", difference)
+      .add("se", error->value)
+      .add("", stats::t_interval(difference, *error, in.number("confidence")))
+      .add("t", test ? std::optional(test->statistic) : std::nullopt)
+      .add("df", error->df)
+      .add_p(test);
+  return StatsAnswer(row, in.facts(method).sides("two-sided").sign("a - b"));
 }
 
-void add_effect(CLI::App& parent, Selected& selected) {
-  CLI::App* command = parent.add_subcommand(
-      "effect", "Cohen's d and Hedges' g with intervals by the noncentral t; Vargha-Delaney A");
-  const TwoGroups groups = add_two_groups(*command);
-  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of the intervals");
-  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
-    ASSAY_TRY(const Moments a, groups.a->moments());
-    ASSAY_TRY(const Moments b, groups.b->moments());
-    const auto d = stats::cohen_d(a, b);
-    if (!d) return no_test();
-    if (!std::isfinite(*d)) return overflowing();
-    const auto interval = stats::cohen_d_interval(*d, a.n, b.n, *confidence);
-    const auto j =
-        stats::hedges_correction(static_cast<double>(a.n) + static_cast<double>(b.n) - 2);
-    std::optional<stats::Interval> of_g;
-    if (interval && j) of_g = stats::Interval{interval->low * *j, interval->high * *j};
-    FigureRow row;
-    row.add("d", *d).add("d_", interval).add("g", stats::hedges_g(a, b)).add("g_", of_g);
-    if (groups.a->has_values() && groups.b->has_values()) {
-      ASSAY_TRY(const std::vector<double> of_a, groups.a->sample());
-      ASSAY_TRY(const std::vector<double> of_b, groups.b->sample());
-      const auto superiority = stats::vargha_delaney(of_a, of_b, *confidence);
-      row.add("A", superiority->a).add("A_", superiority->interval);
-    } else {
-      row.add("A_if_normal", stats::normal_superiority(a, b));
-    }
-    Facts facts(
-        "Cohen's d (pooled sd), Hedges' g, Vargha and Delaney's A: chance that a is larger");
-    facts.confidence(*confidence).sign("a - b");
-    return row.print(format, groups.described(facts, a, b));
-  });
+Result<StatsAnswer> welch(Given& in) {
+  return t_test(in, "Welch's t test", stats::welch_standard_error);
 }
 
-struct TostInput {
-  TwoGroups groups{std::make_shared<GroupInput>(), std::make_shared<GroupInput>()};
-  std::optional<double> difference, se, df, low, high, margin, ratio_margin;
-  std::shared_ptr<double> confidence;
+Result<StatsAnswer> student(Given& in) {
+  return t_test(in, "Student's t test", stats::pooled_standard_error);
+}
 
-  bool has_groups() const {
-    return !groups.a->figures.empty() || groups.a->has_values() || !groups.b->figures.empty() ||
-           groups.b->has_values();
+Result<StatsAnswer> effect(Given& in) {
+  ASSAY_TRY(const Moments a, in.group("a"));
+  ASSAY_TRY(const Moments b, in.group("b"));
+  const auto d = stats::cohen_d(a, b);
+  if (!d) return no_test();
+  if (!std::isfinite(*d)) return overflowing();
+  const double confidence = in.number("confidence");
+  const auto interval = stats::cohen_d_interval(*d, a.n, b.n, confidence);
+  const auto j = stats::hedges_correction(static_cast<double>(a.n) + static_cast<double>(b.n) - 2);
+  std::optional<stats::Interval> of_g;
+  if (interval && j) of_g = stats::Interval{interval->low * *j, interval->high * *j};
+  FigureRow row;
+  row.add("d", *d).add("d_", interval).add("g", stats::hedges_g(a, b)).add("g_", of_g);
+  if (in.has("a-values") && in.has("b-values")) {
+    ASSAY_TRY(const std::vector<double> of_a, parse_values("--a-values", in.text("a-values")));
+    ASSAY_TRY(const std::vector<double> of_b, parse_values("--b-values", in.text("b-values")));
+    const auto superiority = stats::vargha_delaney(of_a, of_b, confidence);
+    row.add("A", superiority->a).add("A_", superiority->interval);
+  } else {
+    row.add("A_if_normal", stats::normal_superiority(a, b));
   }
-};
+  const char* method =
+      "Cohen's d (pooled sd), Hedges' g, Vargha and Delaney's A: chance that a is larger";
+  return StatsAnswer(row, in.facts(method).sign("a - b"));
+}
 
 // The margins of the test, from the one option that is given for them; options that contradict one
 // another are refused, never half used.
-Result<stats::Interval> tost_margins(const TostInput& in) {
-  const bool bounds = in.low || in.high;
-  const int kinds = int{in.margin.has_value()} + int{in.ratio_margin.has_value()} + int{bounds};
-  if (kinds != 1 || (bounds && !(in.low && in.high))) {
+Result<stats::Interval> tost_margins(const Given& in) {
+  const bool bounds = in.has("low") || in.has("high");
+  const int kinds = int{in.has("margin")} + int{in.has("ratio-margin")} + int{bounds};
+  if (kinds != 1 || (bounds && !(in.has("low") && in.has("high")))) {
     return bad_input(
         "tost: expected one of --margin, --ratio-margin, and --low with --high, found {}",
-        kinds == 0  ? "none"
-        : kinds > 1 ? "several"
-        : in.low    ? "--low alone"
-                    : "--high alone");
+        kinds == 0      ? "none"
+        : kinds > 1     ? "several"
+        : in.has("low") ? "--low alone"
+                        : "--high alone");
   }
-  if (in.margin) return stats::Interval{-*in.margin, *in.margin};
-  if (in.ratio_margin) return stats::Interval{1 / (1 + *in.ratio_margin), 1 + *in.ratio_margin};
-  if (!(*in.low < *in.high)) {
-    return bad_input("tost: expected --low below --high, found {} and {}", *in.low, *in.high);
+  if (const auto margin = in.number_if_given("margin")) return stats::Interval{-*margin, *margin};
+  if (const auto share = in.number_if_given("ratio-margin")) {
+    return stats::Interval{1 / (1 + *share), 1 + *share};
   }
-  return stats::Interval{*in.low, *in.high};
+  const stats::Interval margins{in.number("low"), in.number("high")};
+  if (margins.low < margins.high) return margins;
+  return bad_input("tost: expected --low below --high, found {} and {}", margins.low, margins.high);
 }
 
 // Groups, or an estimate with its error: one of them, whole.
-Result<bool> tost_is_of_groups(const TostInput& in) {
-  const int given =
-      int{in.difference.has_value()} + int{in.se.has_value()} + int{in.df.has_value()};
-  if (in.has_groups() == (given > 0)) {
+Result<bool> tost_is_of_groups(const Given& in) {
+  const int given = int{in.has("difference")} + int{in.has("se")} + int{in.has("df")};
+  const bool has_groups = in.has_group("a") || in.has_group("b");
+  if (has_groups == (given > 0)) {
     return bad_input(
         "tost: expected either groups a and b, or --difference, --se and --df, found {}",
         given > 0 ? "both" : "neither");
@@ -138,132 +108,87 @@ Result<bool> tost_is_of_groups(const TostInput& in) {
     return bad_input("tost: expected --difference, --se and --df together, found {} of them",
                      given);
   }
-  if (given > 0 && in.ratio_margin) {
+  if (given > 0 && in.has("ratio-margin")) {
     return bad_input("tost: expected groups a and b with --ratio-margin, found a difference");
   }
-  for (const auto& group : {in.groups.a, in.groups.b}) {
-    if (in.has_groups() && group->figures.empty() == group->values.empty()) {
-      return bad_input("tost: expected one of {} and {}-values, found {}", group->option,
-                       group->option, group->has_values() ? "both" : "neither");
+  for (const std::string name : {"a", "b"}) {
+    if (has_groups && in.has(name) == in.has(name + "-values")) {
+      return bad_input("tost: expected one of --{} and --{}-values, found {}", name, name,
+                       in.has(name) ? "both" : "neither");
     }
   }
-  return in.has_groups();
+  return has_groups;
 }
 
-Result<int> print_tost(const stats::Equivalence& found, const stats::Interval& margins,
-                       double alpha, Facts& facts, OutputFormat format) {
-  const bool equivalent = found.holds(alpha);
+StatsAnswer tost_answer(const stats::Equivalence& found, const stats::Interval& margins,
+                        double alpha, Facts facts) {
   const stats::TestResult& larger = found.larger();
   FigureRow row;
   row.add("estimate", found.estimate).add("low", margins.low).add("high", margins.high);
   row.add("t", larger.statistic).add("df", larger.df).add_p(larger);
   row.add_p(found.above_low, "_above_low").add_p(found.below_high, "_below_high");
   row.add("interval_", found.interval);
-  row.add_text("verdict", equivalent ? "equivalent" : "not shown to be equivalent");
+  row.add_text("verdict", found.holds(alpha) ? "equivalent" : "not shown to be equivalent");
   facts.sides("two one-sided tests; p is the larger")
-      .confidence(1 - alpha)
       .set("interval_confidence", 1 - 2 * alpha)
       .set("margins", {{"low", margins.low}, {"high", margins.high}});
-  return row.print(format, facts);
+  return {row, std::move(facts)};
 }
 
-Result<int> run_tost(const TostInput& in, OutputFormat format) {
+Result<StatsAnswer> tost_of_difference(Given& in, const stats::Interval& margins, double alpha) {
+  const double difference = in.number("difference");
+  const stats::StandardError error{in.number("se"), in.number("df")};
+  const auto found = stats::equivalence(difference, error, margins.low, margins.high, alpha);
+  if (!found) return overflowing();
+  Facts facts = in.facts("two one-sided t tests of a difference");
+  facts.input("difference", difference).input("se", error.value).input("df", error.df);
+  return tost_answer(*found, margins, alpha, facts.sign("as --difference"));
+}
+
+Result<StatsAnswer> tost(Given& in) {
   ASSAY_TRY(const stats::Interval margins, tost_margins(in));
-  ASSAY_TRY(const bool of_groups, tost_is_of_groups(in));
-  const double alpha = 1 - *in.confidence;
+  ASSAY_TRY(const bool is_of_groups, tost_is_of_groups(in));
+  const double alpha = 1 - in.number("confidence");
   if (!(alpha < 0.5)) {
     return bad_input("--confidence: expected more than 0.5 for two one-sided tests, found {}",
-                     *in.confidence);
+                     in.number("confidence"));
   }
-  if (!of_groups) {
-    Facts facts("two one-sided t tests of a difference");
-    facts.input("difference", *in.difference).input("se", *in.se).input("df", *in.df);
-    const auto found =
-        stats::equivalence(*in.difference, {*in.se, *in.df}, margins.low, margins.high, alpha);
-    if (!found) return overflowing();
-    return print_tost(*found, margins, alpha, facts.sign("as --difference"), format);
-  }
-  ASSAY_TRY(const Moments a, in.groups.a->moments());
-  ASSAY_TRY(const Moments b, in.groups.b->moments());
+  if (!is_of_groups) return tost_of_difference(in, margins, alpha);
+  ASSAY_TRY(const Moments a, in.group("a"));
+  ASSAY_TRY(const Moments b, in.group("b"));
   const auto error = stats::welch_standard_error(a, b);
   if (!error) return no_test();
-  Facts facts(in.ratio_margin ? "two one-sided Welch tests of a ratio of means"
-                              : "two one-sided Welch tests of a difference of means");
-  in.groups.described(facts.sign(in.ratio_margin ? "a / b" : "a - b"), a, b);
-  if (in.ratio_margin && !(a.mean > 0 && b.mean > 0)) {
+  const bool is_ratio = in.has("ratio-margin");
+  if (is_ratio && !(a.mean > 0 && b.mean > 0)) {
     return bad_input("--ratio-margin: expected means above 0, found {} and {}", a.mean, b.mean);
   }
   const auto found =
-      in.ratio_margin
-          ? stats::equivalence_of_ratio(a, b, margins.low, margins.high, alpha)
-          : stats::equivalence(a.mean - b.mean, *error, margins.low, margins.high, alpha);
+      is_ratio ? stats::equivalence_of_ratio(a, b, margins.low, margins.high, alpha)
+               : stats::equivalence(a.mean - b.mean, *error, margins.low, margins.high, alpha);
   if (!found) return overflowing();
-  return print_tost(*found, margins, alpha, facts, format);
+  Facts facts = in.facts(is_ratio ? "two one-sided Welch tests of a ratio of means"
+                                  : "two one-sided Welch tests of a difference of means");
+  return tost_answer(*found, margins, alpha, facts.sign(is_ratio ? "a / b" : "a - b"));
 }
 
-void add_tost(CLI::App& parent, Selected& selected) {
-  CLI::App* command = parent.add_subcommand(
-      "tost", "equivalence by two one-sided tests: of a difference, or of a ratio of means");
-  const auto in = std::make_shared<TostInput>();
-  in->groups.a->option = "--a";
-  in->groups.b->option = "--b";
-  for (const auto& group : {in->groups.a, in->groups.b}) {
-    command->add_option(group->option, group->figures, "mean, sd and n of a group")
-        ->type_name("MEAN,SD,N");
-    command->add_option(group->option + "-values", group->values, "values of that group")
-        ->type_name("X,Y,...|FILE");
-  }
-  command->add_option("--difference", in->difference, "estimated difference, instead of groups")
-      ->check(check_number);
-  command->add_option("--se", in->se, "standard error of the difference")
-      ->check(check_number_above_zero);
-  command->add_option("--df", in->df, "degrees of freedom of the standard error")
-      ->check(check_number_above_zero);
-  command
-      ->add_option("--margin", in->margin,
-                   "differences from -margin to +margin count as equivalent")
-      ->check(check_number_above_zero);
-  command->add_option("--low", in->low, "smallest difference that counts as equivalent")
-      ->check(check_number);
-  command->add_option("--high", in->high, "largest difference that counts as equivalent")
-      ->check(check_number);
-  command
-      ->add_option("--ratio-margin", in->ratio_margin,
-                   "ratios of means from 1/(1+m) to 1+m count as equivalent")
-      ->check(check_number_above_zero);
-  in->confidence =
-      add_level(*command, "--confidence", 0.95,
-                "confidence of each test; that of the interval is 1 - 2 (1 - confidence)");
-  set_body(*command, selected, [=](OutputFormat format) { return run_tost(*in, format); });
+Result<StatsAnswer> mann_whitney(Given& in) {
+  ASSAY_TRY(const std::vector<double> a, in.sample("a"));
+  ASSAY_TRY(const std::vector<double> b, in.sample("b"));
+  const auto test = stats::mann_whitney(a, b);
+  const auto superiority = stats::vargha_delaney(a, b, in.number("confidence"));
+  FigureRow row;
+  row.add("U", test->u, 8)
+      .add("A", test->a)
+      .add("A_", superiority->interval)
+      .add_p(test->p, test->log_p)
+      .add_text("method", test->exact ? "exact" : "normal");
+  Facts facts =
+      in.facts(test->exact ? "Mann-Whitney U, exact"
+                           : "Mann-Whitney U, normal approximation with ties and continuity");
+  return StatsAnswer(row, facts.sides("two-sided").sign("A above 0.5: a is larger"));
 }
 
-void add_mann_whitney(CLI::App& parent, Selected& selected) {
-  CLI::App* command =
-      parent.add_subcommand("mannwhitney", "Mann-Whitney U of two samples, and Vargha-Delaney A");
-  const auto a = add_sample(*command, "a");
-  const auto b = add_sample(*command, "b");
-  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of A's interval");
-  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
-    ASSAY_TRY(const std::vector<double> of_a, a->sample());
-    ASSAY_TRY(const std::vector<double> of_b, b->sample());
-    const auto test = stats::mann_whitney(of_a, of_b);
-    const auto superiority = stats::vargha_delaney(of_a, of_b, *confidence);
-    FigureRow row;
-    row.add("U", test->u, 8)
-        .add("A", test->a)
-        .add("A_", superiority->interval)
-        .add_p(test->p, test->log_p)
-        .add_text("method", test->exact ? "exact" : "normal");
-    Facts facts(test->exact ? "Mann-Whitney U, exact"
-                            : "Mann-Whitney U, normal approximation with ties and continuity");
-    facts.sides("two-sided").confidence(*confidence).sign("A above 0.5: a is larger");
-    facts.input("a", sample_json(of_a, a->values)).input("b", sample_json(of_b, b->values));
-    return row.print(format, facts);
-  });
-}
-
-Result<int> print_f(const std::optional<stats::FTest>& test, const Facts& facts,
-                    OutputFormat format) {
+Result<StatsAnswer> f_answer(const std::optional<stats::FTest>& test, Facts facts) {
   if (!test) {
     return bad_input(
         "groups: expected at least 2, more values than groups, and values that vary and whose "
@@ -273,93 +198,92 @@ Result<int> print_f(const std::optional<stats::FTest>& test, const Facts& facts,
   row.add("F", test->f).add("df1", test->df1).add("df2", test->df2).add_p(test->p, test->log_p);
   const double explained = test->f * test->df1;
   row.add("eta_squared", explained / (explained + test->df2));
-  return row.print(format, facts);
+  return StatsAnswer(row, facts.sides("upper tail of F"));
 }
 
-// Groups of levene and oneway, given as --a and --a-values are elsewhere: --group has a group's
-// figures, --group-values its values.
-struct Groups {
-  std::vector<std::string> figures;
-  std::vector<std::string> values;
-};
-
-std::shared_ptr<Groups> add_groups(CLI::App& command) {
-  const auto groups = std::make_shared<Groups>();
-  command
-      .add_option("--group", groups->figures,
-                  "mean, sd and n of a group; repeat the option for each group")
-      ->type_name("MEAN,SD,N");
-  command
-      .add_option("--group-values", groups->values,
-                  "values of a group; repeat the option for each group")
-      ->type_name("X,Y,...|FILE");
-  return groups;
+Result<StatsAnswer> levene(Given& in) {
+  if (!in.each("group").empty()) {
+    return bad_input(
+        "levene: expected --group-values, found --group: figures don't give the distances of "
+        "values from their middle");
+  }
+  std::vector<std::vector<double>> samples;
+  Json inputs = Json::array();
+  for (const std::string& values : in.each("group-values")) {
+    ASSAY_TRY(std::vector<double> sample, parse_values("--group-values", values));
+    inputs.push_back(sample_json(sample, values));
+    samples.push_back(std::move(sample));
+  }
+  const bool by_means = in.flag("mean");
+  Facts facts = in.facts(by_means ? "Levene's test, deviations from means"
+                                  : "Brown and Forsythe's test, deviations from medians");
+  facts.input("groups", inputs);
+  return f_answer(stats::levene(samples, by_means ? stats::Centre::kMean : stats::Centre::kMedian),
+                  facts);
 }
 
-void add_levene(CLI::App& parent, Selected& selected) {
-  CLI::App* command = parent.add_subcommand("levene", "equality of variances of groups of values");
-  const auto groups = add_groups(*command);
-  const auto mean = std::make_shared<bool>(false);
-  command->add_flag("--mean", *mean,
-                    "use deviations from means (Levene) instead of medians (Brown-Forsythe)");
-  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
-    if (!groups->figures.empty()) {
-      return bad_input(
-          "levene: expected --group-values, found --group: figures don't give the distances of "
-          "values from their middle");
-    }
-    std::vector<std::vector<double>> samples;
-    Json inputs = Json::array();
-    for (const std::string& group : groups->values) {
-      ASSAY_TRY(std::vector<double> values, parse_values("--group-values", group));
-      inputs.push_back(sample_json(values, group));
-      samples.push_back(std::move(values));
-    }
-    Facts facts(*mean ? "Levene's test, deviations from means"
-                      : "Brown and Forsythe's test, deviations from medians");
-    facts.sides("upper tail of F").input("groups", inputs);
-    return print_f(stats::levene(samples, *mean ? stats::Centre::kMean : stats::Centre::kMedian),
-                   facts, format);
-  });
-}
-
-void add_oneway(CLI::App& parent, Selected& selected) {
-  CLI::App* command =
-      parent.add_subcommand("oneway", "one-way analysis of variance of groups' figures or values");
-  const auto groups = add_groups(*command);
-  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
-    std::vector<Moments> figures;
-    Json inputs = Json::array();
-    for (const std::string& group : groups->figures) {
-      const GroupInput input{"--group", group, ""};
-      ASSAY_TRY(const Moments of_group, input.moments());
-      figures.push_back(of_group);
-      inputs.push_back(group_json(of_group));
-    }
-    for (const std::string& values : groups->values) {
-      const GroupInput input{"--group", "", values};
-      ASSAY_TRY(const Moments of_group, input.moments());
-      figures.push_back(of_group);
-      inputs.push_back(group_json(of_group, values));
-    }
-    Facts facts("one-way analysis of variance");
-    facts.sides("upper tail of F").input("groups", inputs);
-    return print_f(stats::one_way_anova(figures), facts, format);
-  });
+Result<StatsAnswer> oneway(Given& in) {
+  std::vector<Moments> groups;
+  Json inputs = Json::array();
+  for (const std::string& figures : in.each("group")) {
+    ASSAY_TRY(const Moments group, parse_moments("--group", figures));
+    groups.push_back(group);
+    inputs.push_back(group_json(group));
+  }
+  for (const std::string& values : in.each("group-values")) {
+    ASSAY_TRY(const Moments group, moments_of_values("--group", values));
+    groups.push_back(group);
+    inputs.push_back(group_json(group, values));
+  }
+  Facts facts = in.facts("one-way analysis of variance");
+  return f_answer(stats::one_way_anova(groups), facts.input("groups", inputs));
 }
 
 }  // namespace
 
-void add_stats_groups(CLI::App& parent, Selected& selected) {
-  add_t_test(parent, "welch", "Welch's t test of two groups", stats::welch_standard_error,
-             selected);
-  add_t_test(parent, "student", "Student's t test of two groups", stats::pooled_standard_error,
-             selected);
-  add_effect(parent, selected);
-  add_tost(parent, selected);
-  add_mann_whitney(parent, selected);
-  add_levene(parent, selected);
-  add_oneway(parent, selected);
+std::vector<StatsSubcommand> stats_of_groups() {
+  const Parameter a = group("a");
+  const Parameter b = group("b");
+  return {{"welch",
+           "Welch's t test of two groups",
+           {a, b, confidence("confidence of the interval")},
+           welch},
+          {"student",
+           "Student's t test of two groups",
+           {a, b, confidence("confidence of the interval")},
+           student},
+          {"effect",
+           "Cohen's d and Hedges' g with intervals by the noncentral t; Vargha-Delaney A",
+           {a, b, confidence("confidence of the intervals")},
+           effect},
+          {"tost",
+           "equivalence by two one-sided tests: of a difference, or of a ratio of means",
+           {{Kind::kEither, "a"},
+            {Kind::kEither, "b"},
+            {Kind::kNumber, "difference", "estimated difference, instead of groups"},
+            {Kind::kPositive, "se", "standard error of the difference"},
+            {Kind::kPositive, "df", "degrees of freedom of the standard error"},
+            {Kind::kPositive, "margin", "differences from -margin to +margin count as equivalent"},
+            {Kind::kNumber, "low", "smallest difference that counts as equivalent"},
+            {Kind::kNumber, "high", "largest difference that counts as equivalent"},
+            {Kind::kPositive, "ratio-margin",
+             "ratios of means from 1/(1+m) to 1+m count as equivalent"},
+            confidence("confidence of each test; that of the interval is 1 - 2 (1 - confidence)")},
+           tost},
+          {"mannwhitney",
+           "Mann-Whitney U of two samples, and Vargha-Delaney A",
+           {sample("a"), sample("b"), confidence("confidence of A's interval")},
+           mann_whitney},
+          {"levene",
+           "equality of variances of groups of values",
+           {{Kind::kGroups, "group"},
+            {Kind::kFlag, "mean",
+             "use deviations from means (Levene) instead of medians (Brown-Forsythe)"}},
+           levene},
+          {"oneway",
+           "one-way analysis of variance of groups' figures or values",
+           {{Kind::kGroups, "group"}},
+           oneway}};
 }
 
 }  // namespace assay::cli

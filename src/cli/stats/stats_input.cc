@@ -78,16 +78,10 @@ void FigureRow::append_to(Table& table) const {
   table.rows.push_back(cells_);
 }
 
-Result<int> FigureRow::print(OutputFormat format, const Facts& facts) const {
-  Table table;
-  append_to(table);
-  return print_rows(table, facts, format);
-}
-
-Result<int> print_rows(const Table& table, const Facts& facts, OutputFormat format) {
+void print_rows(const Table& table, const Facts& facts, OutputFormat format) {
   if (format != OutputFormat::kJson) {
     print_table(table, format);
-    return 0;
+    return;
   }
   Json rows = table.to_json();
   if (rows.empty()) {
@@ -96,7 +90,6 @@ Result<int> print_rows(const Table& table, const Facts& facts, OutputFormat form
   }
   for (Json& row : rows) row.update(facts.json());
   fmt::print("{}", to_json_text(rows));
-  return 0;
 }
 
 Result<double> parse_number(const std::string& option, std::string_view text) {
@@ -110,33 +103,6 @@ Result<double> parse_number(const std::string& option, std::string_view text) {
   return value;
 }
 
-std::string check_number(const std::string& text) {
-  return parse_number("", text) ? "" : fmt::format("expected a number, found \"{}\"", text);
-}
-
-std::string check_number_above_zero(const std::string& text) {
-  const auto value = parse_number("", text);
-  return value && *value > 0 ? "" : fmt::format("expected a number above 0, found \"{}\"", text);
-}
-
-std::string check_share(const std::string& text) {
-  const auto value = parse_number("", text);
-  const bool good = value && *value >= 0 && *value <= 1;
-  return good ? "" : fmt::format("expected a number from 0 to 1, found \"{}\"", text);
-}
-
-CLI::Validator check_whole(uint64_t low, uint64_t high) {
-  return {[=](std::string& text) -> std::string {
-            uint64_t value = 0;
-            const char* end = text.data() + text.size();
-            const auto [at, failure] = std::from_chars(text.data(), end, value);
-            if (failure == std::errc() && at == end && value >= low && value <= high) return "";
-            return fmt::format("expected a whole number from {} to {}, found \"{}\"", low, high,
-                               text);
-          },
-          ""};
-}
-
 Json group_json(const stats::Moments& group, const std::string& values) {
   Json json = {{"mean", group.mean}, {"sd", std::sqrt(group.variance)}, {"n", group.n}};
   if (!values.empty()) json["values"] = values;
@@ -147,6 +113,10 @@ Json sample_json(const std::vector<double>& sample, const std::string& values) {
   Json json = {{"n", static_cast<int64_t>(sample.size())}};
   if (!values.empty()) json["values"] = values;
   return json;
+}
+
+Json count_json(const stats::Proportion& share) {
+  return {{"count", share.successes}, {"n", share.n}};
 }
 
 Result<stats::Moments> parse_moments(const std::string& option, const std::string& text) {
@@ -208,49 +178,6 @@ Result<stats::Proportion> parse_proportion(const std::string& option, const std:
                      kMost, quoted_excerpt(text));
   }
   return stats::Proportion{*successes, *n};
-}
-
-Result<stats::Moments> GroupInput::moments() const {
-  if (!has_values()) return parse_moments(option, figures);
-  ASSAY_TRY(const std::vector<double> values_of, sample());
-  if (values_of.size() == 1) return stats::Moments{1, values_of[0], 0};
-  const auto found = stats::moments(values_of);
-  if (!found) return bad_input("{}-values: expected values whose variance is a number", option);
-  return *found;
-}
-
-std::shared_ptr<GroupInput> add_group(CLI::App& command, const std::string& name) {
-  auto input = std::make_shared<GroupInput>();
-  input->option = "--" + name;
-  CLI::Option_group* group = command.add_option_group("group " + name);
-  group->add_option("--" + name, input->figures, "mean, sd and n of the group")
-      ->type_name("MEAN,SD,N");
-  group->add_option("--" + name + "-values", input->values, "values of the group, a list or a file")
-      ->type_name("X,Y,...|FILE");
-  group->require_option(1);
-  return input;
-}
-
-std::shared_ptr<GroupInput> add_sample(CLI::App& command, const std::string& name) {
-  auto input = std::make_shared<GroupInput>();
-  input->option = "--" + name;
-  command
-      .add_option("--" + name + ",--" + name + "-values", input->values, "values, a list or a file")
-      ->type_name("X,Y,...|FILE")
-      ->required();
-  return input;
-}
-
-std::shared_ptr<double> add_level(CLI::App& command, const std::string& name, double fallback,
-                                  const std::string& meaning) {
-  auto level = std::make_shared<double>(fallback);
-  command.add_option(name, *level, fmt::format("{} (default {})", meaning, fallback))
-      ->check([](const std::string& text) {
-        const auto value = parse_number("", text);
-        const bool good = value && *value > 0 && *value < 1;
-        return good ? "" : fmt::format("expected a number between 0 and 1, found \"{}\"", text);
-      });
-  return level;
 }
 
 }  // namespace assay::cli

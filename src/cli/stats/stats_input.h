@@ -1,7 +1,7 @@
-// Helpers of the subcommands of `assay stats`: groups from figures or values, one-line results.
+// Helpers of the subcommands of `assay stats`: figures, values and counts from text, rows of
+// figures.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,7 +38,7 @@ class Facts {
 };
 
 // In JSON a table without rows is one whose figures are null, so that method and inputs are told.
-Result<int> print_rows(const Table& table, const Facts& facts, OutputFormat format);
+void print_rows(const Table& table, const Facts& facts, OutputFormat format);
 
 // One figure a column, in the order added; a figure that is absent stays in, as null or "-".
 class FigureRow {
@@ -54,7 +54,6 @@ class FigureRow {
 
   // Appends the row to a table of the same columns; an empty one gets them.
   void append_to(Table& table) const;
-  Result<int> print(OutputFormat format, const Facts& facts) const;
 
  private:
   std::vector<Column> columns_;
@@ -69,49 +68,11 @@ Result<std::vector<double>> parse_values(const std::string& option, const std::s
 Result<stats::Proportion> parse_proportion(const std::string& option, const std::string& text);
 Result<double> parse_number(const std::string& option, std::string_view text);
 
-// Checks of an option's text: CLI11's own conversions don't look at nan, infinity, or a sign before
-// an unsigned number.
-std::string check_number(const std::string& text);  // finite
-std::string check_number_above_zero(const std::string& text);
-std::string check_share(const std::string& text);  // 0 to 1
-CLI::Validator check_whole(uint64_t low, uint64_t high);
-
-// A group that is given as figures (--a) or as values (--a-values).
-struct GroupInput {
-  std::string option;  // "--a"
-  std::string figures;
-  std::string values;
-
-  Result<stats::Moments> moments() const;
-  bool has_values() const { return !values.empty(); }
-  Result<std::vector<double>> sample() const { return parse_values(option + "-values", values); }
-};
 // For Facts::input(): mean, sd and n, and values as they were given.
 Json group_json(const stats::Moments& group, const std::string& values = "");
 Json sample_json(const std::vector<double>& sample, const std::string& values);
-// Declares --NAME and --NAME-values; exactly one is needed.
-std::shared_ptr<GroupInput> add_group(CLI::App& command, const std::string& name);
-// Declares --NAME as values alone.
-std::shared_ptr<GroupInput> add_sample(CLI::App& command, const std::string& name);
+Json count_json(const stats::Proportion& share);
 
-// A level of confidence or significance, between 0 and 1.
-std::shared_ptr<double> add_level(CLI::App& command, const std::string& name, double fallback,
-                                  const std::string& meaning);
-
-// Declares one subcommand whose body is `run(format)`, with -o.
-template <typename Run>
-void set_body(CLI::App& command, Selected& selected, const Run& run) {
-  const auto format = add_output_format(command);
-  command.callback(
-      [=, &selected] { selected.body = [=]() -> Result<int> { return run(*format); }; });
-}
-
-void add_stats_groups(CLI::App& stats, Selected& selected);
-void add_stats_pairs(CLI::App& stats, Selected& selected);
-void add_stats_power(CLI::App& stats, Selected& selected);
-void add_stats_samples(CLI::App& stats, Selected& selected);
-void add_stats_counts(CLI::App& stats, Selected& selected);
-void add_stats_anova(CLI::App& stats, Selected& selected);
 void add_stats_audit(CLI::App& stats, Selected& selected);
 
 }  // namespace assay::cli

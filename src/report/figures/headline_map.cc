@@ -170,7 +170,7 @@ Figure headline_figure(const Portability& of) {
   const HeadlineGrid grid = headline_grid(of);
   add_panels(of, grid, true, figure.panels);
   add_panels(of, grid, false, figure.panels);
-  figure.tables.push_back(headline_table(of, kEveryRow).table);
+  figure.tables.push_back(headline_table(of));
   return figure;
 }
 

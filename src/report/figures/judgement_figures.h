@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "analysis/compare/compare.h"
 #include "portability/portability.h"
@@ -29,5 +30,10 @@ std::optional<Figure> policy_figure(const Route& route);
 std::optional<Figure> evidence_figure(const Route& route);
 // Strategies beside each other; absent: no trace was replayed.
 std::optional<Figure> strategies_figure(const Route& route);
+
+// All of a judgement's, for its page.
+std::vector<Figure> all_figures(const Portability& of);
+std::vector<Figure> all_figures(const Comparison& of);
+std::vector<Figure> all_figures(const Route& route);
 
 }  // namespace assay

@@ -206,7 +206,7 @@ std::optional<Figure> claims_figure(const Portability& of) {
   figure.legend = arm_legend(all, all.study.arms, false);
   if (turned) figure.legend.push_back({"claim turned round", {}, false, plot::Around::kDiamond});
   figure.panels = rows_panels(all, rows, "Ratios of claims in each bundle");
-  figure.tables.push_back(claim_regime_table(of, kEveryRow).table);
+  figure.tables.push_back(claim_regime_table(of));
   return figure;
 }
 
@@ -241,7 +241,7 @@ std::optional<Figure> robustness_figure(const Portability& of) {
   figure.legend = arm_legend(all, axes, false);
   figure.legend.push_back({"one point of the axis", {}, false, plot::Around::kRing});
   figure.panels = rows_panels(all, rows, "Robustness indexes of claims");
-  figure.tables.push_back(claim_table(of, true, kEveryRow).table);
+  figure.tables.push_back(claim_table(of, true));
   return figure;
 }
 

@@ -1,6 +1,7 @@
 #include "report/html/page.h"
 
 #include "base/text/text.h"
+#include "report/html/document_page.h"
 #include "report/html/elements.h"
 #include "report/html/page_parts.h"
 #include "report/judgements/gate_report.h"
@@ -18,70 +19,31 @@ std::string link_html(std::string_view id, std::string_view title) {
   return fmt::format("<li><a href=\"#{}\">{}</a></li>", id, title);
 }
 
-std::string navigation(const Findings& findings, const std::vector<FigureGroup>& groups,
-                       const Judgement* judgement, const Route* route) {
+// The parts below the figures: sentences and tables that text and Markdown have too.
+std::vector<ReportSection> told_sections(const Findings& findings, const Judgement* judgement,
+                                         const Route* route) {
+  std::vector<ReportSection> sections;
+  const auto add = [&](const char* id, ReportSection section) {
+    section.id = id;
+    sections.push_back(std::move(section));
+  };
+  if (findings.requirements) add("requirements", requirement_section(findings));
+  ReportSection named = findings_section(findings, Detail::kSummary);
+  if (!findings.named.empty()) named.lines = as_list(named.lines);
+  add("findings", std::move(named));
+  add("decision", decision_section(findings));
+  if (judgement != nullptr) add("gates", gate_section(*judgement));
+  if (route != nullptr) add("routing", route_section(*route));
+  return sections;
+}
+
+std::string navigation(const std::vector<FigureGroup>& groups,
+                       const std::vector<ReportSection>& sections) {
   std::string out = "<nav aria-label=\"Parts of this report\"><ul>";
   for (const FigureGroup& group : groups) out += link_html(group.id, group.title);
-  if (findings.requirements) out += link_html("requirements", "Requirements");
-  out += link_html("findings", "Findings");
-  if (judgement != nullptr) out += link_html("gates", "Gates");
-  if (route != nullptr) out += link_html("routing", "Routing");
+  for (const ReportSection& section : sections) out += link_html(section.id, section.title);
   out += link_html("identity", "Identity");
   return out + "</ul></nav>\n";
-}
-
-std::string requirements_html(const Findings& findings) {
-  if (!findings.requirements) return "";
-  Table table{"",
-              {{"requirement", Align::kLeft},
-               {"expected", Align::kLeft},
-               {"status", Align::kLeft},
-               {"because", Align::kLeft}},
-              {}};
-  for (const Criterion& criterion : findings.requirements->criteria) {
-    table.rows.push_back({TableCell::of(criterion.name), TableCell::of(criterion.expected),
-                          TableCell::of(std::string(criterion_status_name(criterion.status))),
-                          TableCell::of(criterion.reason)});
-  }
-  const ReportSection section = requirement_section(findings);
-  return section_html("requirements", section.title,
-                      element("p", section.lines.front()) + table_html(table, section.title));
-}
-
-// Lines of a section, which Markdown lists with a dash, as a list.
-std::string items_html(const std::vector<std::string>& lines) {
-  std::string out = "<ul>\n";
-  for (std::string_view line : lines) {
-    if (line.starts_with("- ")) line.remove_prefix(2);
-    out += element("li", line);
-  }
-  return out + "</ul>\n";
-}
-
-// Every kind of named finding, in words, and the arm to take.
-std::string findings_html(const Findings& findings) {
-  const ReportSection decision = decision_section(findings);
-  return section_html("findings", "Findings and decision",
-                      items_html(findings_section(findings, Detail::kSummary).lines) +
-                          element("h3", decision.title) + items_html(decision.lines));
-}
-
-// A reviewer's checklist.
-std::string gates_html(const Judgement* judgement) {
-  if (judgement == nullptr) return "";
-  const ReportSection section = gate_section(*judgement);
-  std::string content;
-  for (const std::string& line : section.lines) content += element("p", line);
-  for (const Table& table : section.tables) content += table_html(table, section.title);
-  return section_html("gates", section.title, content);
-}
-
-std::string routing_html(const Route* route) {
-  if (route == nullptr) return "";
-  const ReportSection section = route_section(*route);
-  std::string content;
-  for (const Table& table : section.tables) content += table_html(table, section.title);
-  return section_html("routing", section.title, content + items_html(section.lines));
 }
 
 std::string identity_html(const Findings& findings) {
@@ -118,14 +80,14 @@ std::string render_page(const Findings& findings, const std::vector<FigureGroup>
   std::string content = "<header>" + element("h1", name) + "</header>\n";
   content += main_tag(groups);
   content += "<section id=verdict aria-label=Verdict>\n" + verdict_html(findings) + "</section>\n";
-  content += navigation(findings, groups, judgement, route);
+  const std::vector<ReportSection> told = told_sections(findings, judgement, route);
+  content += navigation(groups, told);
   for (const FigureGroup& group : groups) {
     std::string figures;
     for (const Figure& figure : group.figures) figures += figure_html(figure);
     content += section_html(group.id, group.title, figures);
   }
-  content += requirements_html(findings) + findings_html(findings) + gates_html(judgement) +
-             routing_html(route) + identity_html(findings);
+  content += sections_html(told, {}) + identity_html(findings);
   content += "</main>\n";
   return page_html(name + ": report", content);
 }

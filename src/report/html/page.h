@@ -6,8 +6,8 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/findings/plotted.h"
+#include "report/document.h"
 #include "report/figures/figure.h"
-#include "report/html/judgement_page.h"
 
 namespace assay {
 
@@ -27,11 +27,16 @@ struct NamedFindings {
   Findings findings;
 };
 
+// Sections of portability_document() of the bundles, which tests the differences between them.
+struct JudgedBeside {
+  std::vector<ReportSection> sections;
+  std::vector<Figure> figures;
+};
+
 // Verdicts, means, ratios and losses of two bundles or more beside one another, and the differences
-// of their identities. `judged` are portability_parts() of the same bundles (judgement_page.h),
-// which tests the differences between them; empty: nothing is tested.
+// of their identities. `judged` is empty where nothing is tested.
 std::string render_side_by_side(const std::vector<NamedFindings>& bundles,
-                                const std::vector<JudgementPart>& judged = {});
+                                const JudgedBeside& judged = {});
 
 // A file beside the index, by its path from there.
 struct ResultLink {

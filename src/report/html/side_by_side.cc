@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "report/answers.h"
 #include "report/figures/parts.h"
+#include "report/html/document_page.h"
 #include "report/html/elements.h"
 #include "report/html/page.h"
 #include "report/html/page_parts.h"
@@ -294,7 +295,7 @@ std::string identity_table_html(const std::vector<NamedFindings>& bundles) {
 }  // namespace
 
 std::string render_side_by_side(const std::vector<NamedFindings>& bundles,
-                                const std::vector<JudgementPart>& judged) {
+                                const JudgedBeside& judged) {
   const std::string title = fmt::format("{} bundles side by side", bundles.size());
   const Findings all = joined(bundles);
   std::string content = "<header>" + element("h1", title) + "</header>\n<main>\n";
@@ -304,7 +305,8 @@ std::string render_side_by_side(const std::vector<NamedFindings>& bundles,
   }
   content += "</section>\n";
   for (const Phase phase : kPhases) content += phase_html(bundles, all, phase);
-  content += judgement_parts_html(judged) + identity_table_html(bundles) + "</main>\n";
+  content +=
+      sections_html(judged.sections, judged.figures) + identity_table_html(bundles) + "</main>\n";
   return page_html(title, content);
 }
 

@@ -245,7 +245,7 @@ ReportSection cells_part(const Comparison& c, Phase phase, bool explained) {
 }
 
 // One screen.
-std::vector<ReportSection> sections_of_sides(const Comparison& c, bool on_regression) {
+std::vector<ReportSection> sections_of_sides(const Comparison& c) {
   std::vector<ReportSection> sections = {sides_section(c)};
   const bool lost = std::ranges::any_of(
       c.crashes, [](const auto& each) { return each.base.lost + each.cand.lost > 0; });
@@ -254,12 +254,11 @@ std::vector<ReportSection> sections_of_sides(const Comparison& c, bool on_regres
   if (!reasons.rows.empty()) {
     sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
   }
-  sections.push_back(verdict_section(c, on_regression));
   return sections;
 }
 
-std::vector<ReportSection> sections_of(const Comparison& c, bool on_regression) {
-  if (c.in_one_run) return sections_of_sides(c, on_regression);
+std::vector<ReportSection> sections_of(const Comparison& c) {
+  if (c.in_one_run) return sections_of_sides(c);
   std::vector<ReportSection> sections = {identity_part(c), crash_part(c)};
   if (!c.combined.empty()) sections.push_back(combined_part(c));
   bool explained = false;
@@ -274,13 +273,6 @@ std::vector<ReportSection> sections_of(const Comparison& c, bool on_regression) 
   if (!reasons.rows.empty()) {
     sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
   }
-  sections.push_back(verdict_section(c, on_regression));
-  return sections;
-}
-
-// A pull request's reader sees the verdict first.
-std::vector<ReportSection> verdict_first(std::vector<ReportSection> sections) {
-  std::rotate(sections.begin(), sections.end() - 1, sections.end());
   return sections;
 }
 
@@ -355,8 +347,22 @@ Table flat_cells(const Comparison& c) {
 
 }  // namespace
 
-std::vector<ReportSection> comparison_sections(const Comparison& c, bool on_regression) {
-  return verdict_first(sections_of(c, on_regression));
+Document comparison_document(const Comparison& c, bool on_regression) {
+  const std::string word = verdict_word(c, on_regression);
+  Document document{.title = fmt::format("Comparison: {} with {}", c.cand_name, c.base_name),
+                    .failed = word == "FAILS",
+                    .outcome = verdict_sentences(c, on_regression)};
+  document.outcome.front() = fmt::format("{}: {}", word, document.outcome.front());
+  for (const Phase phase : kPhases) {
+    document.sections.push_back({.title = std::string(phase_name(phase)),
+                                 .figures = {fmt::format("{}-compared", phase_name(phase))},
+                                 .id = std::string(phase_name(phase))});
+  }
+  for (ReportSection& section : sections_of(c)) {
+    section.id = fmt::format("part-{}", document.sections.size());
+    document.sections.push_back(std::move(section));
+  }
+  return document;
 }
 
 std::string render_comparison(const Comparison& c, OutputFormat format, bool on_regression) {
@@ -365,14 +371,14 @@ std::string render_comparison(const Comparison& c, OutputFormat format, bool on_
       return to_json_text(comparison_to_json(c));
     case OutputFormat::kCsv:
       return flat_cells(c).render(OutputFormat::kCsv);
-    case OutputFormat::kMarkdown: {
-      return render_markdown("assay compare: " + verdict_word(c, on_regression),
-                             comparison_sections(c, on_regression));
-    }
+    case OutputFormat::kMarkdown:
+      return render_markdown(comparison_document(c, on_regression));
     case OutputFormat::kTable:
       break;
   }
-  return render_text(sections_of(c, on_regression));
+  std::vector<ReportSection> sections = sections_of(c);
+  sections.push_back({"Verdict", verdict_sentences(c, on_regression)});
+  return render_text(sections);
 }
 
 std::string render_self_test(const SelfTest& test, const CompareOptions& options,

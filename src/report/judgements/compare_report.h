@@ -15,8 +15,8 @@ namespace assay {
 std::string render_comparison(const Comparison& comparison, OutputFormat format,
                               bool on_regression);
 
-// The verdict first, then sentences on the tables.
-std::vector<ReportSection> comparison_sections(const Comparison& comparison, bool on_regression);
+// The verdict in sentences, then the tables that they rest on.
+Document comparison_document(const Comparison& comparison, bool on_regression);
 
 std::string render_self_test(const SelfTest& test, const CompareOptions& options,
                              OutputFormat format);

@@ -222,20 +222,20 @@ std::string verdict_word(const Comparison& c, bool on_regression) {
   return none ? "not decided" : "passes";
 }
 
-ReportSection verdict_section(const Comparison& c, bool on_regression) {
-  ReportSection section{"Verdict", {counts_line(c)}, {}};
-  add_basis(c, section.lines);
-  add_few(c, section.lines);
-  add_machine(c, section.lines);
-  add_unseen(c, section.lines);
+std::vector<std::string> verdict_sentences(const Comparison& c, bool on_regression) {
+  std::vector<std::string> lines = {counts_line(c)};
+  add_basis(c, lines);
+  add_few(c, lines);
+  add_machine(c, lines);
+  add_unseen(c, lines);
   const auto failing = c.failures(on_regression);
   const auto all = c.failures(true);
   for (const std::string& failure : all) {
     const bool fails = std::ranges::find(failing, failure) != failing.end();
-    section.lines.push_back(fmt::format("{}: {}", fails ? "FAIL" : "warning", failure));
+    lines.push_back(fmt::format("{}: {}", fails ? "FAIL" : "warning", failure));
   }
-  if (all.empty()) section.lines.push_back(closing_line(c));
-  return section;
+  if (all.empty()) lines.push_back(closing_line(c));
+  return lines;
 }
 
 }  // namespace assay

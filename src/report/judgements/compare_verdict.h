@@ -1,15 +1,15 @@
-// The closing section of a comparison: the conclusions from its tables, in sentences.
+// The conclusions from a comparison's tables, in sentences.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/compare/compare.h"
-#include "report/sections/sections.h"
 
 namespace assay {
 
 // `on_regression`: regressions are said to fail, as with --fail-on-regression.
-ReportSection verdict_section(const Comparison& comparison, bool on_regression);
+std::vector<std::string> verdict_sentences(const Comparison& comparison, bool on_regression);
 
 // "FAILS", "passes", or "not decided" where nothing fails and no cell has a verdict.
 std::string verdict_word(const Comparison& comparison, bool on_regression);

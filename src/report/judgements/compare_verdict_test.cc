@@ -33,7 +33,7 @@ Comparison comparison_of(std::vector<ComparedCell> cells) {
 }
 
 std::string text_of(const Comparison& comparison) {
-  return join(verdict_section(comparison, true).lines, "\n");
+  return join(verdict_sentences(comparison, true), "\n");
 }
 
 TEST(CompareVerdict, WhatIsSlowerWithoutAnAlarmIsNotCalledNothing) {

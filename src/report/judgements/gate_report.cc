@@ -4,38 +4,15 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text/shown_text.h"
 #include "base/text/text.h"
-#include "report/fitting.h"
 #include "report/judgements/gate_parts.h"
-#include "report/screen/screen.h"
+#include "report/screen/document_screen.h"
 
 namespace assay {
 namespace {
 
-using GateLines = std::vector<std::string>;
-
-constexpr size_t kGateIndent = 4;
-constexpr size_t kMostLinesACheck = 3;
-constexpr size_t kMostBundleLines = 12;
-constexpr size_t kMostClaimLines = 3;
-
-void add_wrapped_to(const std::string& text, size_t indent, size_t most, GateLines& lines) {
-  for (std::string& line : wrapped_lines(shown_line(text), kScreenColumns, indent, most)) {
-    lines.push_back(std::move(line));
-  }
-}
-
-void add_table_to(const Table& table, size_t most_rows, std::string_view what, GateLines& lines) {
-  GateLines all = split(table.render(OutputFormat::kTable, kScreenColumns), '\n');
-  all.pop_back();  // behind the last line's end
-  lines.emplace_back();
-  const size_t rows = all.size() - 2;
-  const bool fits = rows <= most_rows;
-  const size_t shown = fits ? rows : most_rows - 1;
-  lines.insert(lines.end(), all.begin(), all.begin() + static_cast<ptrdiff_t>(shown + 2));
-  if (!fits) lines.push_back(fmt::format("  and {} more {}: -o md", rows - shown, what));
-}
+constexpr size_t kBundleLines = 14;
+constexpr size_t kFoundLines = 4;
 
 // The bundles that a check is about, if there are several: ", 3 of 5 bundles, the first b1".
 std::string where_text(const Judgement& judgement, const SharedCheck& shared) {
@@ -56,23 +33,19 @@ std::string decided_text(const GateCheck& check, size_t most) {
   return text;
 }
 
-GateLines check_lines(const Judgement& judgement, const SharedCheck& shared) {
+std::string check_sentence(const Judgement& judgement, const SharedCheck& shared) {
   const GateCheck& check = *shared.check;
-  GateLines lines;
-  add_wrapped_to(
-      fmt::format("- {}: {}, {}{}: {}", gate_verdict_text(check.verdict), gate_title(shared.kind),
-                  check.name, where_text(judgement, shared), check.found),
-      kGateIndent - 2, kMostLinesACheck, lines);
   const bool told = !check.decided_by.empty() && check.found.contains(check.decided_by.front());
-  if (!check.decided_by.empty() && !told) {
-    add_wrapped_to("  decided by " + decided_text(check, 1), kGateIndent, 1, lines);
-  }
-  return lines;
+  return fmt::format(
+      "{}: {}, {}{}: {}{}", gate_verdict_text(check.verdict), gate_title(shared.kind), check.name,
+      where_text(judgement, shared), check.found,
+      check.decided_by.empty() || told ? ""
+                                       : fmt::format(" (decided by {})", decided_text(check, 1)));
 }
 
-// Adds for each gate the demands that every bundle meets: "- pass: Phase separation: claims, rows".
+// For each gate the demands that every bundle meets: "pass: Phase separation: claims, rows".
 void add_passed(const Judgement& judgement, const std::vector<SharedCheck>& checks,
-                std::vector<GateLines>& items) {
+                std::vector<std::string>& sentences) {
   for (const GateKind kind : kGateKinds) {
     std::vector<std::string> names;
     for (const SharedCheck& shared : checks) {
@@ -83,35 +56,24 @@ void add_passed(const Judgement& judgement, const std::vector<SharedCheck>& chec
       }
     }
     if (names.empty()) continue;
-    GateLines lines;
-    add_wrapped_to(fmt::format("- pass: {}: {}", gate_title(kind), join(names, ", ")),
-                   kGateIndent - 2, kMostLinesACheck, lines);
-    items.push_back(std::move(lines));
+    sentences.push_back(fmt::format("pass: {}: {}", gate_title(kind), join(names, ", ")));
   }
 }
 
-// Adds as many of the demands as fit, the worst first.
-void add_checks(const Judgement& judgement, size_t room, GateLines& lines) {
-  if (room < 3) return;
+// The demands, the worst first.
+ReportSection found_section(const Judgement& judgement) {
+  std::vector<std::string> sentences;
   const std::vector<SharedCheck> checks = shared_checks(judgement);
-  std::vector<GateLines> items;
   for (const SharedCheck& shared : checks) {
     if (shared.check->verdict != GateVerdict::kPass) {
-      items.push_back(check_lines(judgement, shared));
+      sentences.push_back(check_sentence(judgement, shared));
     }
   }
-  add_passed(judgement, checks, items);
-  lines.insert(lines.end(), {"", "What was found:"});
-  room -= 2;
-  for (size_t i = 0; i < items.size(); ++i) {
-    const size_t spare = i + 1 < items.size() ? 1 : 0;
-    if (items[i].size() + spare > room) {
-      lines.push_back(fmt::format("  and {} more: -o md", items.size() - i));
-      return;
-    }
-    lines.insert(lines.end(), items[i].begin(), items[i].end());
-    room -= items[i].size();
-  }
+  add_passed(judgement, checks, sentences);
+  return {.title = "What was found",
+          .lines = as_list(sentences),
+          .id = "found",
+          .screen_lines = kFoundLines};
 }
 
 std::string claims_text(const Judgement& judgement) {
@@ -137,21 +99,21 @@ std::string claims_text(const Judgement& judgement) {
   return text;
 }
 
-void add_claim(const Judgement& judgement, GateLines& lines) {
+// Which claims were judged, and whether a named one holds.
+void add_claim(const Judgement& judgement, std::vector<std::string>& outcome) {
   if (!judgement.claim) {
-    add_wrapped_to("claims: " + claims_text(judgement), kGateIndent, 2, lines);
+    outcome.push_back("Claims: " + claims_text(judgement) + ".");
     return;
   }
-  add_wrapped_to("claim: " + claim_text(*judgement.claim), kGateIndent, 2, lines);
+  outcome.push_back(fmt::format("Claim: {}.", claim_text(*judgement.claim)));
   const JudgedBundle* said = &judgement.bundles.front();
   for (const JudgedBundle& bundle : judgement.bundles) {
     if (bundle.claims.front().answer.verdict > said->claims.front().answer.verdict) said = &bundle;
   }
   const std::string in = judgement.bundles.size() > 1 ? fmt::format(" (in {})", said->name) : "";
-  add_wrapped_to(
-      fmt::format("holds: {}{}: {}", gate_verdict_text(said->claims.front().answer.verdict), in,
-                  said->claims.front().answer.because),
-      kGateIndent, kMostClaimLines, lines);
+  outcome.push_back(fmt::format("Holds: {}{}: {}.",
+                                gate_verdict_text(said->claims.front().answer.verdict), in,
+                                said->claims.front().answer.because));
 }
 
 std::string findings_text(const JudgedBundle& bundle) {
@@ -159,28 +121,9 @@ std::string findings_text(const JudgedBundle& bundle) {
   return fmt::format("findings: made anew ({})", bundle.why_anew);
 }
 
-void add_bundles(const Judgement& judgement, GateLines& lines) {
-  if (judgement.bundles.size() > 1) {
-    add_table_to(bundle_table(judgement), kMostBundleLines, "bundles", lines);
-    return;
-  }
-  const JudgedBundle& bundle = judgement.bundles.front();
-  add_wrapped_to(fmt::format("bundle: {} ({}, {})", bundle.name, bundle.study.name,
-                             counted(bundle.study.rows, "row")),
-                 kGateIndent, 2, lines);
-  add_wrapped_to(findings_text(bundle), kGateIndent, 2, lines);
-}
-
-std::string gate_screen(const Judgement& judgement) {
-  GateLines lines;
-  lines.push_back("gates: " + gates_headline(judgement));
-  lines.push_back(gate_options_text(judgement));
-  if (judgement.bundles.size() == 1) add_bundles(judgement, lines);
-  add_claim(judgement, lines);
-  add_table_to(gate_table(judgement), kGateKinds.size(), "gates", lines);
-  if (judgement.bundles.size() > 1) add_bundles(judgement, lines);
-  add_checks(judgement, kScreenLines - std::min(kScreenLines, lines.size()), lines);
-  return join(lines, "\n") + "\n";
+std::string bundle_text(const JudgedBundle& bundle) {
+  return fmt::format("Bundle: {} ({}, {}); {}.", bundle.name, bundle.study.name,
+                     counted(bundle.study.rows, "row"), findings_text(bundle));
 }
 
 // The members that decide a check, three at most: a line with all is too long for a page.
@@ -251,16 +194,22 @@ Table claim_table(const std::map<std::string, GateVerdict>& reproduced,
   return table;
 }
 
-std::vector<ReportSection> gate_sections(const Judgement& judgement) {
-  ReportSection gates{"Gates", {}, {gate_table(judgement)}};
-  if (judgement.claim) {
-    gates.lines.push_back(fmt::format("Claim: {}.", claim_text(*judgement.claim)));
+// Each bundle's demands with the members that decide them, and its claims; then those of all
+// together.
+void add_demands(const Judgement& judgement, std::vector<ReportSection>& sections) {
+  const auto reproduced = reproduced_verdicts(judgement);
+  const bool alone = judgement.bundles.size() == 1;
+  const auto add = [&](const std::string& of, std::vector<Table> tables) {
+    sections.push_back({.title = "Demands of " + of,
+                        .tables = std::move(tables),
+                        .id = fmt::format("demands-{}", sections.size())});
+  };
+  for (const JudgedBundle& bundle : judgement.bundles) {
+    std::vector<Table> tables = {check_table(&bundle, alone ? &judgement.regimes.gate : nullptr)};
+    if (!bundle.claims.empty()) tables.push_back(claim_table(reproduced, bundle));
+    add(bundle.name, std::move(tables));
   }
-  gates.lines.push_back(gate_options_text(judgement));
-  if (judgement.bundles.size() > 1) gates.tables.push_back(bundle_table(judgement));
-  std::vector<ReportSection> sections = gate_demands(judgement);
-  sections.insert(sections.begin(), std::move(gates));
-  return sections;
+  if (!alone) add("all bundles together", {check_table(nullptr, &judgement.regimes.gate)});
 }
 
 void add_flat_rows(const std::string& bundle, const JudgedGate& gate, Table& table) {
@@ -289,6 +238,29 @@ Table flat_checks(const Judgement& judgement) {
 
 }  // namespace
 
+Document gate_document(const Judgement& judgement) {
+  const bool alone = judgement.bundles.size() == 1;
+  const std::string of =
+      alone ? judgement.bundles.front().name : counted(std::ssize(judgement.bundles), "bundle");
+  Document document{.title = fmt::format("Gates: {}", judgement.claim ? claim_text(*judgement.claim)
+                                                                      : "the claims of " + of),
+                    .failed = judgement.verdict() == GateVerdict::kFail,
+                    .outcome = {gates_headline(judgement) + "."},
+                    .verdicts = gate_table(judgement)};
+  add_claim(judgement, document.outcome);
+  if (alone) document.outcome.push_back(bundle_text(judgement.bundles.front()));
+  document.outcome.push_back(gate_options_text(judgement));
+  if (!alone) {
+    document.sections.push_back({.title = "Bundles",
+                                 .tables = {bundle_table(judgement)},
+                                 .id = "bundles",
+                                 .screen_lines = kBundleLines});
+  }
+  document.sections.push_back(found_section(judgement));
+  add_demands(judgement, document.sections);
+  return document;
+}
+
 std::string render_judgement(const Judgement& judgement, OutputFormat format) {
   switch (format) {
     case OutputFormat::kJson:
@@ -296,49 +268,17 @@ std::string render_judgement(const Judgement& judgement, OutputFormat format) {
     case OutputFormat::kCsv:
       return flat_checks(judgement).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown:
-      return render_markdown("Gates: " + gates_headline(judgement), gate_sections(judgement));
+      return render_markdown(gate_document(judgement));
     case OutputFormat::kTable:
       break;
   }
-  return gate_screen(judgement);
-}
-
-std::vector<ReportSection> gate_demands(const Judgement& judgement) {
-  std::vector<ReportSection> sections;
-  const auto reproduced = reproduced_verdicts(judgement);
-  for (const JudgedBundle& bundle : judgement.bundles) {
-    const bool alone = judgement.bundles.size() == 1;
-    ReportSection section{"Demands of " + bundle.name,
-                          {},
-                          {check_table(&bundle, alone ? &judgement.regimes.gate : nullptr)}};
-    if (!bundle.claims.empty()) section.tables.push_back(claim_table(reproduced, bundle));
-    sections.push_back(std::move(section));
-  }
-  if (judgement.bundles.size() > 1) {
-    sections.push_back(
-        {"Demands of all bundles together", {}, {check_table(nullptr, &judgement.regimes.gate)}});
-  }
-  return sections;
-}
-
-std::vector<std::string> gate_outcome(const Judgement& judgement) {
-  std::vector<std::string> lines = {gates_headline(judgement) + "."};
-  if (!judgement.claim) {
-    lines.push_back(claims_text(judgement) + ".");
-  } else {
-    for (const JudgedBundle& bundle : judgement.bundles) {
-      lines.push_back(fmt::format("{}: {}", bundle.name, bundle.claims.front().answer.because));
-    }
-  }
-  lines.push_back(gate_options_text(judgement));
-  return lines;
+  return render_screen(gate_document(judgement));
 }
 
 ReportSection gate_section(const Judgement& judgement) {
-  ReportSection section{
-      "Gates", {}, {check_table(&judgement.bundles.front(), &judgement.regimes.gate)}};
-  section.lines.push_back(gates_headline(judgement) + ".");
-  return section;
+  return {.title = "Gates",
+          .lines = {gates_headline(judgement) + "."},
+          .tables = {check_table(&judgement.bundles.front(), &judgement.regimes.gate)}};
 }
 
 }  // namespace assay

@@ -14,11 +14,8 @@ namespace assay {
 // that decide it, as tables. kCsv: one line a check. kJson: everything.
 std::string render_judgement(const Judgement& judgement, OutputFormat format);
 
-// The outcome of all gates in sentences; the first one sums up the others.
-std::vector<std::string> gate_outcome(const Judgement& judgement);
-// Each bundle's demands with the members that decide them, and its claims; then those of all
-// together.
-std::vector<ReportSection> gate_demands(const Judgement& judgement);
+// The outcome, the five gates' verdicts, what was found, and each bundle's demands.
+Document gate_document(const Judgement& judgement);
 
 // The gates of one bundle as a reviewer's checklist, for its report.
 ReportSection gate_section(const Judgement& judgement);

@@ -41,8 +41,8 @@ void expect_screen(const std::string& text) {
 TEST(GateReport, TheScreenSaysWhatFailsFirst) {
   const std::string screen = render_judgement(unproven(), OutputFormat::kTable);
   expect_screen(screen);
-  EXPECT_THAT(screen, StartsWith("gates: FAIL: 1 of 5 gates fails, 1 is not decided\n"));
-  EXPECT_THAT(screen, HasSubstr("bundle: bundles/made (synthetic, 256 rows)"));
+  EXPECT_THAT(screen, StartsWith("FAIL: 1 of 5 gates fails, 1 is not decided.\n"));
+  EXPECT_THAT(screen, HasSubstr("Bundle: bundles/made (synthetic, 256 rows)"));
   EXPECT_LT(screen.find("- FAIL: Artifact evidence, compiled_cells"),
             screen.find("- not decided: Cross-regime reproducibility"));
   EXPECT_LT(screen.find("- not decided:"), screen.find("- pass:"));
@@ -50,14 +50,14 @@ TEST(GateReport, TheScreenSaysWhatFailsFirst) {
 
 TEST(GateReport, SeveralBundlesHaveATableAndNoMoreLines) {
   std::vector<BundleFacts> facts;
-  for (uint64_t i = 0; i < 15; ++i) {
+  for (uint64_t i = 0; i < 30; ++i) {
     facts.push_back(gated_facts(fmt::format("bundles/{}{}", i, std::string(120, 'x')),
                                 {.seed = i, .phases = {Phase::kKvDecode}}));
   }
   const std::string screen =
       render_judgement(judge_facts(facts, std::nullopt, ""), OutputFormat::kTable);
   expect_screen(screen);
-  EXPECT_THAT(screen, HasSubstr("and 4 more bundles: -o md"));
+  EXPECT_THAT(screen, HasSubstr("more rows: -o md"));
 }
 
 TEST(GateReport, WhatDecidesIsNotSaidTwice) {
@@ -67,7 +67,7 @@ TEST(GateReport, WhatDecidesIsNotSaidTwice) {
   const std::string why = "no axis differs, so they are one regime";
   ASSERT_THAT(screen, HasSubstr(why));
   EXPECT_EQ(screen.find(why), screen.rfind(why)) << screen;
-  EXPECT_THAT(render_judgement(unproven(), OutputFormat::kTable), HasSubstr("decided by cells/"));
+  EXPECT_THAT(render_judgement(unproven(), OutputFormat::kTable), testing::ContainsRegex("decided\\s+by cells/"));
 }
 
 TEST(GateReport, MarkdownHasATableOfGatesDemandsAndClaims) {
@@ -77,7 +77,8 @@ TEST(GateReport, MarkdownHasATableOfGatesDemandsAndClaims) {
       {gated_facts("one"), gated_facts("two", {.seed = 2, .code_sha = std::string(40, 'f')})},
       claim, "code_sha");
   const std::string text = render_judgement(judgement, OutputFormat::kMarkdown);
-  EXPECT_THAT(text, StartsWith("# Gates: pass: all five gates pass\n"));
+  EXPECT_THAT(text,
+              StartsWith("# Gates: compiled-static faster than eager-dynamic in kv_decode\n"));
   EXPECT_THAT(text, HasSubstr("Claim: compiled-static faster than eager-dynamic in kv_decode."));
   EXPECT_THAT(text, HasSubstr("| 5 Cross-regime reproducibility | pass"));
   EXPECT_THAT(text, HasSubstr("## Demands of one"));

@@ -6,33 +6,17 @@
 #include <map>
 
 #include "base/add_once.h"
-#include "base/text/shown_text.h"
 #include "base/text/text.h"
 #include "report/answers.h"
-#include "report/fitting.h"
 #include "report/judgements/portability_tables.h"
+#include "report/screen/document_screen.h"
 #include "report/sections/sections.h"
 
 namespace assay {
 namespace {
 
-constexpr size_t kScreenRegimes = 5;
-constexpr size_t kScreenClaims = 6;
-constexpr size_t kScreenHeadlines = 6;
-
-void add_lines(const std::string& text, std::vector<std::string>& lines) {
-  std::vector<std::string> more = split(text, '\n');
-  if (!more.empty() && more.back().empty()) more.pop_back();
-  std::ranges::move(more, std::back_inserter(lines));
-}
-
-void add_table(const CappedTable& table, const char* what, std::vector<std::string>& lines) {
-  if (table.table.rows.empty()) return;
-  lines.emplace_back();
-  add_lines(table.table.render(OutputFormat::kTable, kPortabilityScreenColumns), lines);
-  if (table.left_out == 0) return;
-  lines.push_back(fmt::format("({}: -o md)", counted(static_cast<int64_t>(table.left_out), what)));
-}
+constexpr size_t kTableLines = 9;
+constexpr size_t kMovedLines = 5;
 
 // Changes that differ by their prompt lengths and models alone; of undecided ones also by the arm.
 struct AlikeChanges {
@@ -81,23 +65,6 @@ std::string ratios_text(const std::vector<double>& ratios) {
   return fmt::format(" ({}x the time)", least == most ? least : fmt::format("{}-{}", least, most));
 }
 
-// Adds as many of the sentences as fit into `room` lines, with a count of the others.
-void add_sentences(const std::vector<std::string>& sentences, size_t room,
-                   std::vector<std::string>& lines) {
-  size_t shown = 0;
-  for (const std::string& sentence : sentences) {
-    const auto wrapped = wrapped_lines(shown_line(sentence), kPortabilityScreenColumns, 2, 4);
-    const bool last = &sentence == &sentences.back();
-    if (wrapped.size() + (last ? 0 : 1) > room) break;
-    room -= wrapped.size();
-    std::ranges::copy(wrapped, std::back_inserter(lines));
-    ++shown;
-  }
-  if (shown < sentences.size() && room > 0) {
-    lines.push_back(fmt::format("({} more changes: -o md)", sentences.size() - shown));
-  }
-}
-
 bool has_ranges(const Portability& of) {
   return std::ranges::any_of(of.claims, [](const JudgedClaim& claim) {
     return std::ranges::any_of(claim.regimes,
@@ -105,11 +72,67 @@ bool has_ranges(const Portability& of) {
   });
 }
 
-ReportSection claims_part(const Portability& of) {
-  ReportSection section{
-      "Claims",
-      {},
-      {claim_table(of, true, kEveryRow).table, claim_regime_table(of, kEveryRow).table}};
+// Claims that are decided first, then those that have an index.
+void told_first(Table& claims) {
+  const auto rank = [](const std::vector<TableCell>& row) {
+    const std::string verdict = cell_text(row[1]);
+    if (verdict != claim_verdict_name(ClaimVerdict::kNotDecided)) return 0;
+    return cell_text(row.back()) == robustness_band_name(RobustnessBand::kInvalid) ? 2 : 1;
+  };
+  std::ranges::stable_sort(claims.rows, {}, rank);
+}
+
+// Claims of arms against the baseline name it in the head, so that the arms' names are whole.
+void leave_out_baseline(const Portability& of, Table& table) {
+  const std::string than = fmt::format(" than {}", of.baseline_arm);
+  table.columns[0].name = fmt::format("claim ({})", than.substr(1));
+  for (auto& row : table.rows) {
+    std::string claim = cell_text(row[0]);
+    if (const size_t at = claim.find(than + " in "); at != std::string::npos) {
+      row[0] = TableCell::of(claim.erase(at, than.size()));
+    }
+  }
+}
+
+// "not_portable" as people write it.
+std::string in_words(std::string_view name) {
+  std::string words(name);
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
+// One row a claim; of a named one, a row an axis.
+Table claim_verdicts(const Portability& of) {
+  Table claims = claim_table(of, of.claim_named);
+  if (of.claim_named) {
+    claims = with_columns(claims, {"axis", "verdict", "points", "index", "95% interval", "band"});
+  } else {
+    claims = with_columns(claims, {"claim", "verdict", "index", "band"});
+    leave_out_baseline(of, claims);
+    told_first(claims);
+  }
+  for (auto& row : claims.rows) row[1] = TableCell::of(in_words(cell_text(row[1])));
+  return claims;
+}
+
+std::string index_legend(const Portability& of) {
+  return fmt::format(
+      "index: the smallest share of the claim's log ratio that remains {}. band: of the index; in "
+      "brackets what the index's interval allows.",
+      of.claim_named ? "at any point of the axis" : "in any bundle");
+}
+
+ReportSection claims_section(const Portability& of) {
+  ReportSection section{.title = "Claims",
+                        .tables = {claim_table(of, true), claim_regime_table(of)},
+                        .figures = {"claims", "robustness"},
+                        .id = "claims",
+                        .folded = true};
+  for (const JudgedClaim& claim : of.claims) {
+    if (claim.reason.empty()) continue;
+    section.lines.push_back(fmt::format("- {} ({}): {}.", claim_text(claim.claim.words),
+                                        in_words(claim_verdict_name(claim.verdict)), claim.reason));
+  }
   section.lines.emplace_back(
       "index: the smallest share of the claim's log ratio in the first bundle that is left at any "
       "point of the axis. robust: 0.8 or more; sensitive: 0.5; fragile: 0; catastrophic: below, or "
@@ -119,10 +142,77 @@ ReportSection claims_part(const Portability& of) {
   return section;
 }
 
+ReportSection named_claim_section(const Portability& of) {
+  ReportSection section{
+      .title = "The claim in each bundle",
+      .tables = {with_columns(claim_regime_table(of),
+                              {"bundle", "differs_on", "state", "ratio", "95% interval"})},
+      .id = "claim",
+      .screen_lines = kTableLines};
+  if (has_ranges(of)) section.lines.push_back(range_meaning() + ".");
+  return section;
+}
+
+ReportSection headline_section(const Portability& of) {
+  ReportSection section{.title = "Prefill gain and rows lost in decode",
+                        .figures = {"headline"},
+                        .id = "matrix",
+                        .screen_lines = of.claim_named ? 0 : kTableLines};
+  if (of.matrix.empty()) {
+    section.lines = {"No arm beside the baseline was measured in prefill or kv_decode."};
+    return section;
+  }
+  section.tables = {headline_matrix_table(of)};
+  return section;
+}
+
+ReportSection headline_figures_section(const Portability& of) {
+  return {
+      .title = "Its intervals",
+      .lines = {"prefill_gain: 1 less the geometric mean over strata of the arm's time over the "
+                "baseline's. decode_lost: rows lost in kv_decode out of attempted ones, with "
+                "Wilson's interval of the rate."},
+      .tables = {headline_table(of)},
+      .id = "matrix-intervals",
+      .folded = true};
+}
+
+ReportSection changes_section(const Portability& of) {
+  ReportSection section{.title = "What changed, and what is responsible",
+                        .lines = control_lines(of),
+                        .id = "responsible",
+                        .screen_lines = kMovedLines};
+  for (std::string& line : change_sentences(of)) section.lines.push_back(std::move(line));
+  if (section.lines.empty()) section.lines = {"No condition is shown to have changed."};
+  return section;
+}
+
+ReportSection conditions_section(const Portability& of) {
+  return {.title = "Every condition",
+          .lines = {fmt::format(
+              "ratio: b's mean time over a's. Holm's adjustment goes over all rows of the table. "
+              "Similar: within {:.3g} %. responsible and control are of changes alone.",
+              of.options.margin * 100)},
+          .tables = {verdict_table(of)},
+          .id = "conditions",
+          .folded = true};
+}
+
+ReportSection identity_differences(const Portability& of) {
+  ReportSection section{
+      .title = "How the bundles differ", .lines = difference_lines(of), .id = "identity"};
+  if (section.lines.empty()) {
+    section.lines = {"The bundles differ on no axis of their identity."};
+  } else {
+    section.lines.insert(section.lines.begin(), fmt::format("From {}:", of.regimes[0].name));
+  }
+  return section;
+}
+
 }  // namespace
 
 std::string measured_text(const Portability& of) {
-  return fmt::format("portability: {} beside {}; {} (baseline {})",
+  return fmt::format("{} beside {}; {}; the baseline is {}",
                      counted(std::ssize(of.regimes) - 1, "bundle"), of.regimes[0].name,
                      counted(std::ssize(of.conditions), "condition"), of.baseline_arm);
 }
@@ -225,129 +315,48 @@ std::string portability_outcome(const Portability& of) {
                      counted(all, "claim"), failed, open, counted(flips, "flip"));
 }
 
-std::vector<ReportSection> portability_sections(const Portability& of) {
-  std::vector<ReportSection> sections;
-  sections.push_back({"Verdict", {portability_outcome(of)}, {}});
-  ReportSection bundles{"Bundles", {measured_text(of) + "."}, {regime_table(of, kEveryRow).table}};
-  std::ranges::move(difference_lines(of), std::back_inserter(bundles.lines));
-  sections.push_back(std::move(bundles));
-  sections.push_back(claims_part(of));
-  ReportSection headline{
-      "Prefill gain and rows lost in decode",
-      {"prefill_gain: 1 less the geometric mean over strata of the arm's time over "
-       "the baseline's. decode_lost: rows lost in kv_decode out of attempted "
-       "ones, with Wilson's interval of the rate."},
-      {headline_matrix_table(of, kEveryRow).table, headline_table(of, kEveryRow).table}};
-  if (of.matrix.empty()) {
-    headline.lines = {"No arm beside the baseline was measured in prefill or kv_decode."};
-    headline.tables.clear();
+Document portability_document(const Portability& of) {
+  Document document{
+      .title = fmt::format("Portability: {} beside {}",
+                           counted(std::ssize(of.regimes) - 1, "bundle"), of.regimes[0].name),
+      .failed = !of.failures().empty(),
+      .outcome = {portability_outcome(of), measured_text(of) + "."},
+      .verdicts = claim_verdicts(of),
+      .legend = index_legend(of)};
+  ReportSection bundles{.title = "Bundles beside the first",
+                        .tables = {regime_table(of)},
+                        .id = "verdicts",
+                        .screen_lines = kTableLines};
+  for (size_t r = 1; r < std::min(of.regimes.size(), kDrawnBundles + 1); ++r) {
+    bundles.figures.push_back(fmt::format("moves-{}", r));
   }
-  sections.push_back(std::move(headline));
-  ReportSection changes{"What changed, and what is responsible", control_lines(of), {}};
-  for (std::string& line : change_sentences(of)) changes.lines.push_back(std::move(line));
-  if (changes.lines.empty()) changes.lines.emplace_back("Nothing that is shown.");
-  sections.push_back(std::move(changes));
-  ReportSection verdicts{
-      "Verdicts by condition",
-      {fmt::format("ratio: b's mean time over a's. Holm's adjustment goes over all "
-                   "rows of the table. Similar: within {:.3g} %.",
-                   of.options.margin * 100)},
-      {with_columns(verdict_table(of, false, kEveryRow).table,
-                    {"phase", "model", "scenario", "new_tokens", "batch", "arm", "b", "verdict",
-                     "ratio", "lost_a", "lost_b", "reason"})}};
-  sections.push_back(std::move(verdicts));
-  return sections;
+  if (of.regimes.size() > kDrawnBundles + 1) {
+    bundles.lines.push_back(
+        fmt::format("The figures are of the first {} bundles; the table has all.", kDrawnBundles));
+  }
+  document.sections = {std::move(bundles)};
+  if (of.claim_named) document.sections.push_back(named_claim_section(of));
+  document.sections.push_back(headline_section(of));
+  document.sections.push_back(changes_section(of));
+  document.sections.push_back(claims_section(of));
+  if (!of.matrix.empty()) document.sections.push_back(headline_figures_section(of));
+  document.sections.push_back(conditions_section(of));
+  document.sections.push_back(identity_differences(of));
+  return document;
 }
-
-namespace {
-
-// Claims of arms against the baseline name it in the head, so that the arms' names are whole.
-void leave_out_baseline(const Portability& of, Table& table) {
-  const std::string than = fmt::format(" than {}", of.baseline_arm);
-  table.columns[0].name = fmt::format("claim ({})", than.substr(1));
-  for (auto& row : table.rows) {
-    std::string claim = cell_text(row[0]);
-    if (const size_t at = claim.find(than + " in "); at != std::string::npos) {
-      row[0] = TableCell::of(claim.erase(at, than.size()));
-    }
-  }
-}
-
-// Claims that are decided first, then those that have an index.
-void told_first(Table& claims) {
-  const auto rank = [](const std::vector<TableCell>& row) {
-    const std::string verdict = cell_text(row[1]);
-    if (verdict != claim_verdict_name(ClaimVerdict::kNotDecided)) return 0;
-    return cell_text(row.back()) == robustness_band_name(RobustnessBand::kInvalid) ? 2 : 1;
-  };
-  std::ranges::stable_sort(claims.rows, {}, rank);
-}
-
-void add_index_legend(const Portability& of, std::vector<std::string>& lines) {
-  const std::string text = fmt::format(
-      "index: the smallest share of the claim's log ratio that remains {}. band: of the index; in "
-      "brackets what the index's interval allows.",
-      of.claim_named ? "at any point of the axis" : "in any bundle (by axis: -o md)");
-  std::ranges::move(wrapped_lines(text, kPortabilityScreenColumns, 0, 2),
-                    std::back_inserter(lines));
-}
-
-std::string screen(const Portability& of) {
-  std::vector<std::string> lines;
-  for (const std::string& text : {measured_text(of), portability_outcome(of)}) {
-    std::ranges::move(wrapped_lines(shown_line(text), kPortabilityScreenColumns, 2, 2),
-                      std::back_inserter(lines));
-  }
-  add_table(regime_table(of, kScreenRegimes), "more bundle", lines);
-  Table claims = claim_table(of, of.claim_named, kEveryRow).table;
-  if (of.claim_named) {
-    claims = with_columns(claims, {"axis", "verdict", "points", "index", "95% interval", "band"});
-  } else {
-    claims = with_columns(claims, {"claim", "verdict", "index", "band"});
-    leave_out_baseline(of, claims);
-    told_first(claims);
-  }
-  add_table(capped(std::move(claims), kScreenClaims), "more claim", lines);
-  add_index_legend(of, lines);
-  if (of.claim_named) {
-    CappedTable regimes = claim_regime_table(of, kScreenClaims);
-    regimes.table =
-        with_columns(regimes.table, {"bundle", "differs_on", "state", "ratio", "95% interval"});
-    add_table(regimes, "more bundle", lines);
-    if (has_ranges(of)) {
-      std::ranges::move(wrapped_lines(range_meaning() + ".", kPortabilityScreenColumns, 0, 2),
-                        std::back_inserter(lines));
-    }
-  } else {
-    const CappedTable headline = headline_matrix_table(of, kScreenHeadlines);
-    add_table(headline, "more row", lines);
-  }
-  std::vector<std::string> sentences = control_lines(of);
-  std::ranges::move(change_sentences(of), std::back_inserter(sentences));
-  if (!sentences.empty() && lines.size() + 3 <= kPortabilityScreenLines) {
-    lines.emplace_back();
-    add_sentences(sentences, kPortabilityScreenLines - lines.size(), lines);
-  }
-  return join(lines, "\n") + "\n";
-}
-
-}  // namespace
 
 std::string render_portability(const Portability& of, OutputFormat format) {
   switch (format) {
     case OutputFormat::kJson:
       return to_json_text(portability_to_json(of));
     case OutputFormat::kCsv:
-      return verdict_table(of, false, kEveryRow).table.render(OutputFormat::kCsv);
+      return verdict_table(of).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown:
-      return render_markdown(
-          fmt::format("assay portability: {} beside {}",
-                      counted(std::ssize(of.regimes) - 1, "bundle"), of.regimes[0].name),
-          portability_sections(of));
+      return render_markdown(portability_document(of));
     case OutputFormat::kTable:
       break;
   }
-  return screen(of);
+  return render_screen(portability_document(of));
 }
 
 }  // namespace assay

@@ -5,14 +5,17 @@
 
 #include "base/tables/table.h"
 #include "portability/portability.h"
+#include "report/document.h"
 
 namespace assay {
 
-inline constexpr size_t kPortabilityScreenLines = 40;
-inline constexpr size_t kPortabilityScreenColumns = 100;
+// Bundles beside the first whose moves are drawn.
+inline constexpr size_t kDrawnBundles = 12;
 
-// kTable: one screen of at most that many lines and columns, which counts the lines that it has no
-// room for. kMarkdown: every table. kCsv: one line a condition and regime. kJson:
+// The outcome, the claims' verdicts, and the parts between them and the identities.
+Document portability_document(const Portability& portability);
+
+// kTable: one screen. kMarkdown: every table. kCsv: one line a condition and regime. kJson:
 // portability_to_json().
 std::string render_portability(const Portability& portability, OutputFormat format);
 

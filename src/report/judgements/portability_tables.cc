@@ -74,14 +74,6 @@ TableCell ratio_cell(const std::optional<LogRatioEstimate>& ratio) {
 
 }  // namespace
 
-CappedTable capped(Table table, size_t most) {
-  CappedTable result{std::move(table), 0};
-  if (result.table.rows.size() <= most) return result;
-  result.left_out = result.table.rows.size() - most;
-  result.table.rows.resize(most);
-  return result;
-}
-
 std::string gain_text(double share) {
   // A sum with 0 is never -0, which would be shown as "-0.0 %".
   return fmt::format("{:.1f} %", std::round(share * 1000) / 10 + 0.0);
@@ -104,7 +96,7 @@ std::string axis_behind(const Portability& of, const RobustnessIndex& index) {
   return axes.size() == 1 ? axes[0] : index.axis;
 }
 
-CappedTable regime_table(const Portability& of, size_t most) {
+Table regime_table(const Portability& of) {
   Table table{"",
               {{"bundle", Align::kLeft},
                {"differs_on", Align::kLeft},
@@ -131,10 +123,10 @@ CappedTable regime_table(const Portability& of, size_t most) {
     row.push_back(TableCell::of(counts[PortabilityVerdict::kUndecided]));
     table.rows.push_back(std::move(row));
   }
-  return capped(std::move(table), most);
+  return table;
 }
 
-CappedTable claim_table(const Portability& of, bool by_axis, size_t most) {
+Table claim_table(const Portability& of, bool by_axis) {
   Table table{"",
               {{"claim", Align::kLeft},
                {"verdict", Align::kLeft},
@@ -151,10 +143,10 @@ CappedTable claim_table(const Portability& of, bool by_axis, size_t most) {
       if (whole || (by_axis && index.points.size() > 1)) add_claim_row(of, claim, index, table);
     }
   }
-  return capped(std::move(table), most);
+  return table;
 }
 
-CappedTable claim_regime_table(const Portability& of, size_t most) {
+Table claim_regime_table(const Portability& of) {
   Table table{"",
               {{"claim", Align::kLeft},
                {"bundle", Align::kLeft},
@@ -176,10 +168,10 @@ CappedTable claim_regime_table(const Portability& of, size_t most) {
            optional_text(in.reason)});
     }
   }
-  return capped(std::move(table), most);
+  return table;
 }
 
-CappedTable headline_matrix_table(const Portability& of, size_t most) {
+Table headline_matrix_table(const Portability& of) {
   std::vector<std::string> classes;
   std::vector<std::string> arms;
   std::vector<std::pair<std::string, size_t>> rows;  // arm and regime
@@ -206,10 +198,10 @@ CappedTable headline_matrix_table(const Portability& of, size_t most) {
       row.push_back(at == fields.end() ? TableCell::absent() : TableCell::of(at->second));
     }
   }
-  return capped(std::move(table), most);
+  return table;
 }
 
-CappedTable headline_table(const Portability& of, size_t most) {
+Table headline_table(const Portability& of) {
   Table table{"",
               {{"bundle", Align::kLeft},
                {"arm", Align::kLeft},
@@ -240,7 +232,7 @@ CappedTable headline_table(const Portability& of, size_t most) {
                  : TableCell::absent(),
          crashes ? shares(crashes->interval) : TableCell::absent()});
   }
-  return capped(std::move(table), most);
+  return table;
 }
 
 Table moves_table(const Portability& of, size_t regime) {
@@ -291,7 +283,7 @@ Table with_columns(const Table& table, const std::vector<std::string>& names) {
   return part;
 }
 
-CappedTable verdict_table(const Portability& of, bool changes_alone, size_t most) {
+Table verdict_table(const Portability& of) {
   Table table;
   for (const char* name : {"phase", "model", "scenario", "new_tokens", "batch", "arm", "cache",
                            "compile_mode", "dynamic", "quantization", "a", "b", "verdict"}) {
@@ -305,9 +297,6 @@ CappedTable verdict_table(const Portability& of, bool changes_alone, size_t most
   }
   for (size_t i = 0; i < of.verdicts.size(); ++i) {
     const ConditionVerdict& verdict = of.verdicts[i];
-    const bool told =
-        is_change(verdict.verdict) || verdict.verdict == PortabilityVerdict::kCrashBoth;
-    if (changes_alone && !told) continue;
     const PortedCondition& condition = of.conditions[verdict.condition];
     const Stratum& s = condition.stratum;
     const Attribution& attribution = of.attributions[i];
@@ -346,7 +335,7 @@ CappedTable verdict_table(const Portability& of, bool changes_alone, size_t most
                               : TableCell::absent(),
                           optional_text(verdict.reason)});
   }
-  return capped(std::move(table), most);
+  return table;
 }
 
 }  // namespace assay

@@ -6,134 +6,112 @@
 
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
-#include "report/fitting.h"
 #include "report/judgements/replay_tables.h"
 #include "report/judgements/route_tables.h"
-#include "report/report.h"
+#include "report/screen/document_screen.h"
 
 namespace assay {
 namespace {
 
-constexpr size_t kScreenRules = 14;
-constexpr size_t kFewerScreenRules = 8;
+constexpr size_t kListLines = 5;
+constexpr size_t kStrategyLines = 9;
 
-using RouteLines = std::vector<std::string>;
-
-void add_route_text(const std::string& text, size_t indent, size_t most, RouteLines& lines) {
-  for (std::string& line : wrapped_lines(shown_line(text), kRouteScreenColumns, indent, most)) {
-    lines.push_back(std::move(line));
-  }
-}
-
-void add_route_table(const Table& table, size_t most, const char* what, RouteLines& lines) {
-  if (table.rows.empty()) return;
-  Table part = table;
-  const bool fits = part.rows.size() <= most;
-  if (!fits) part.rows.resize(most - 1);
-  lines.emplace_back();
-  RouteLines all = split(part.render(OutputFormat::kTable, kRouteScreenColumns), '\n');
-  all.pop_back();  // behind the last line's end
-  lines.insert(lines.end(), all.begin(), all.end());
-  if (!fits) {
-    lines.push_back(
-        fmt::format("  and {} more {}: -o md", table.rows.size() - part.rows.size(), what));
-  }
-}
-
-// A titled list that takes `room` lines at most, its title and an empty line before it included.
-void add_route_list(const std::string& title, const std::vector<std::string>& items, size_t room,
-                    RouteLines& lines) {
-  if (items.empty() || room < 3) return;
-  lines.insert(lines.end(), {"", title});
-  room -= 2;
-  for (size_t i = 0; i < items.size(); ++i) {
-    const RouteLines item = wrapped_lines(shown_line("- " + items[i]), kRouteScreenColumns, 2, 3);
-    const size_t spare = i + 1 < items.size() ? 1 : 0;
-    if (item.size() + spare > room) {
-      lines.push_back(fmt::format("  and {} more: -o md", items.size() - i));
-      return;
-    }
-    lines.insert(lines.end(), item.begin(), item.end());
-    room -= item.size();
-  }
-}
-
-std::string route_screen(const Route& route) {
-  RouteLines lines;
-  add_route_text(route_headline(route), 2, 2, lines);
-  add_route_text(fallback_sentence(route), 2, 2, lines);
-  if (route.validation) add_route_text(validation_sentence(*route.validation), 2, 3, lines);
-  const bool replayed = route.simulation != nullptr;
-  add_route_table(rule_screen_table(route), replayed ? kFewerScreenRules : kScreenRules, "rules",
-                  lines);
-  add_route_text(rule_screen_legend(route), 2, 4, lines);
-  if (replayed) {
-    lines.emplace_back();
-    add_route_text(replay_sentence(*route.simulation), 2, 2, lines);
-    add_route_table(strategy_table(*route.simulation, true), kScreenRules, "strategies", lines);
-  }
-  const auto room = [&] { return kRouteScreenLines - std::min(kRouteScreenLines, lines.size()); };
-  add_route_list("Why it fails:", route.failures(), std::min<size_t>(room(), 7), lines);
-  add_route_list("Where these rows choose otherwise:", route.differs, std::min<size_t>(room(), 9),
-                 lines);
-  if (replayed) {
-    add_route_list("Of the replay:", replay_lines(route), std::min<size_t>(room(), 7), lines);
-  }
-  add_route_list("Where it abstains:", abstention_lines(route), std::min<size_t>(room(), 9), lines);
-  add_route_list("Taken as faster than the safe arm:", taken_lines(route),
-                 std::min<size_t>(room(), 7), lines);
-  add_route_list("Faster on average, slower in the tail:", tail_lines(route),
-                 std::min<size_t>(room(), 6), lines);
-  add_route_list("Never chosen:", barred_lines(route), std::min<size_t>(room(), 7), lines);
-  add_route_list("Not measured:", route.policy.not_measured, room(), lines);
-  return join(lines, "\n") + "\n";
-}
-
-std::vector<ReportSection> route_sections(const Route& route) {
-  std::vector<ReportSection> sections;
-  ReportSection policy{"Policy", {route_headline(route) + "."}, {rule_table(route)}};
-  policy.lines.push_back(fallback_sentence(route));
-  policy.lines.emplace_back(
-      "ratio: mean time of the arm over the safe arm's, with its 95 % interval, of each stratum of "
-      "the rule.");
-  if (route.validation) policy.lines.push_back(validation_sentence(*route.validation));
-  sections.push_back(std::move(policy));
-  const auto add_list = [&](const char* title, const std::vector<std::string>& items) {
-    if (items.empty()) return;
-    ReportSection section{title, {}, {}};
-    for (const std::string& item : items) section.lines.push_back("- " + item);
-    sections.push_back(std::move(section));
-  };
-  add_list("Why it fails", route.failures());
-  add_list("Where these rows choose otherwise", route.differs);
-  add_list("Where it abstains", abstention_lines(route));
-  add_list("Taken as faster than the safe arm", taken_lines(route));
-  add_list("Faster on average, slower in the tail", tail_lines(route));
+void add_list(const char* title, const char* id, const std::vector<std::string>& items,
+              std::vector<ReportSection>& sections) {
   sections.push_back(
-      {"Evidence",
-       {"Times of warm rows, of the arm and of the one that it gives way to; p99 from 100 rows on. "
-        "compile_ms: the slowest row of the arm that carries a compilation."},
-       {evidence_table(route)}});
-  sections.push_back({"Triggers",
-                      {"A rule gives way to its fallback as soon as more than `allowed` of its "
-                       "`window` requests did what is named; counting starts anew after each."},
-                      {trigger_table(route)}});
-  if (route.simulation != nullptr) {
-    sections.push_back(
-        {"Replay of a trace",
-         {replay_sentence(*route.simulation),
-          "Means over the replays, with 95 % intervals. regret: of the mean latency, "
-          "to that of the best possible choice."},
-         {strategy_table(*route.simulation, false)}});
-    add_list("Of the replay", replay_lines(route));
+      {.title = title, .lines = as_list(items), .id = id, .screen_lines = kListLines});
+}
+
+ReportSection replay_section(const Route& route) {
+  ReportSection section{.title = "Replay of a trace",
+                        .figures = {"strategies"},
+                        .id = "replay",
+                        .screen_lines = kStrategyLines};
+  if (route.simulation == nullptr) {
+    section.screen_lines = 0;
+    section.lines = {
+        "No trace was replayed. With --simulate TRACE.csv strategies stand beside each other here: "
+        "always eager, always compiled, the split, by batch, padded, and this policy."};
+    return section;
   }
-  add_list("Never chosen", barred_lines(route));
-  add_list("Not measured", route.policy.not_measured);
-  sections.push_back({"Identity that must hold", {}, {identity_table(route)}});
-  return sections;
+  section.lines = {replay_sentence(*route.simulation)};
+  section.tables = {strategy_table(*route.simulation, true)};
+  return section;
+}
+
+ReportSection strategies_section(const Route& route) {
+  return {.title = "Strategies, each figure with its interval",
+          .lines = {"Means over the replays, with 95 % intervals. regret: of the mean latency, to "
+                    "that of the best possible choice."},
+          .tables = {strategy_table(*route.simulation, false)},
+          .id = "strategies",
+          .folded = true};
+}
+
+ReportSection trigger_section(const Route& route) {
+  ReportSection section{.title = "Triggers that force the fallback",
+                        .lines = {fallback_sentence(route)},
+                        .tables = {trigger_table(route)},
+                        .id = "fallback"};
+  section.lines.emplace_back(
+      section.tables.front().rows.empty()
+          ? "No rule takes another arm than the safe one, so none has a trigger."
+          : "A rule hands its later requests to its fallback as soon as more than `allowed` of its "
+            "`window` requests did what the trigger names; counting starts anew after each "
+            "window.");
+  return section;
+}
+
+std::string validation_text(const Route& route) {
+  return route.validation ? validation_sentence(*route.validation)
+                          : "The policy was given, so that there is no half to judge it on.";
 }
 
 }  // namespace
+
+Document route_document(const Route& route) {
+  Document document{.title = fmt::format("Routing policy of {}", route.study),
+                    .failed = !route.failures().empty(),
+                    .outcome = {fmt::format("{}: {}.", route.study, route_outcome(route)),
+                                fallback_sentence(route), validation_text(route)},
+                    .verdicts = rule_screen_table(route),
+                    .legend = rule_screen_legend(route)};
+  std::vector<ReportSection>& sections = document.sections;
+  add_list("Why it fails", "why-it-fails", route.failures(), sections);
+  add_list("Where these rows choose otherwise", "differs", route.differs, sections);
+  sections.push_back(replay_section(route));
+  if (route.simulation != nullptr) {
+    add_list("What the replay left out or met", "replay-remarks", replay_lines(route), sections);
+  }
+  add_list("Where it abstains", "abstentions", abstention_lines(route), sections);
+  add_list("Taken as faster than the safe arm", "taken", taken_lines(route), sections);
+  add_list("Faster on average, slower in the tail", "tails", tail_lines(route), sections);
+  add_list("Never chosen", "never-chosen", barred_lines(route), sections);
+  add_list("Not measured", "not-measured", route.policy.not_measured, sections);
+  sections.push_back(
+      {.title = "Break glass", .lines = break_glass_lines(route), .id = "break-glass"});
+  sections.push_back(
+      {.title = "Evidence",
+       .lines = {"Times of warm rows, of the arm and of the one that it gives way to; p99 from 100 "
+                 "rows on. compile_ms: the slowest row of the arm that carries a compilation."},
+       .tables = {evidence_table(route)},
+       .figures = {"policy-ranges", "policy-evidence"},
+       .id = "policy"});
+  sections.push_back({.title = "Rules in full",
+                      .lines = {"ratio: mean time of the arm over the safe arm's, with its 95 % "
+                                "interval, of each stratum of the rule."},
+                      .tables = {rule_table(route)},
+                      .id = "rules",
+                      .folded = true});
+  sections.push_back(trigger_section(route));
+  if (route.simulation != nullptr) sections.push_back(strategies_section(route));
+  sections.push_back({.title = "Identity that must hold",
+                      .lines = {"The policy holds for this identity alone."},
+                      .tables = {identity_table(route)},
+                      .id = "identity",
+                      .folded = true});
+  return document;
+}
 
 std::string break_glass_text(const Route& route) {
   std::string out = fmt::format("{}\n\n", kBreakGlassHeading);
@@ -147,16 +125,16 @@ ReportSection route_section(const Route& route) {
       route_outcome(route) + ".", fallback_sentence(route), rule_screen_legend(route),
       "`assay route` writes this policy with its triggers and its evidence, judges it out of "
       "sample, and replays traces under it."};
-  const auto add_list = [&](std::string_view what, const std::vector<std::string>& items) {
+  const auto add = [&](std::string_view what, const std::vector<std::string>& items) {
     for (const std::string& item : items) {
       section.lines.push_back(fmt::format("- {}: {}", what, item));
     }
   };
-  add_list("Why it fails", route.failures());
-  add_list("Abstains", abstention_lines(route));
-  add_list("Taken as faster than the safe arm", taken_lines(route));
-  add_list("Faster on average, slower in the tail", tail_lines(route));
-  add_list("Never chosen", barred_lines(route));
+  add("Why it fails", route.failures());
+  add("Abstains", abstention_lines(route));
+  add("Taken as faster than the safe arm", taken_lines(route));
+  add("Faster on average, slower in the tail", tail_lines(route));
+  add("Never chosen", barred_lines(route));
   return section;
 }
 
@@ -167,12 +145,11 @@ std::string render_route(const Route& route, OutputFormat format) {
     case OutputFormat::kCsv:
       return rule_table(route).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown:
-      return break_glass_text(route) + "\n" +
-             render_markdown("assay route: " + route.study, route_sections(route));
+      return render_markdown(route_document(route));
     case OutputFormat::kTable:
       break;
   }
-  return route_screen(route);
+  return render_screen(route_document(route));
 }
 
 }  // namespace assay

@@ -9,10 +9,10 @@
 
 namespace assay {
 
-inline constexpr size_t kRouteScreenLines = 40;
-inline constexpr size_t kRouteScreenColumns = 100;
+// The outcome, the rules, and what they rest on.
+Document route_document(const Route& route);
 
-// kTable: one screen. kMarkdown: everything, the break-glass text first. kCsv: one line a rule.
+// kTable: one screen. kMarkdown: everything. kCsv: one line a rule.
 // kJson: route_to_json().
 std::string render_route(const Route& route, OutputFormat format);
 

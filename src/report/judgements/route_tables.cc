@@ -115,10 +115,6 @@ std::string rule_place(const PolicyRule& rule) {
   return text;
 }
 
-std::string route_headline(const Route& route) {
-  return fmt::format("route: {}: {}", route.study, route_outcome(route));
-}
-
 std::string route_outcome(const Route& route) {
   const auto& rules = route.policy.rules;
   const auto abstains = std::ranges::count_if(rules, &PolicyRule::abstains);

@@ -10,9 +10,7 @@
 
 namespace assay {
 
-// "route: demo: 6 rules, 2 of them abstain; every stratum has a safe arm".
-std::string route_headline(const Route& route);
-// The same without the study: "6 rules, ...".
+// "6 rules, 2 of them abstain; every stratum has a safe arm".
 std::string route_outcome(const Route& route);
 // Prompt tokens of a rule: "10-80", or "10" alone.
 std::string lengths_text(int64_t from, int64_t to);

@@ -7,83 +7,43 @@
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
 #include "report/fitting.h"
+#include "report/screen/fitter.h"
 #include "report/screen/parts.h"
 
 namespace assay {
 namespace {
 
-constexpr size_t kIndent = 2;
 // Most lines of a paragraph that says one thing; longer ones are whole in the full tables.
 constexpr size_t kMostLinesAThing = 3;
-constexpr size_t kMostLegendLines = 4;
 constexpr size_t kMostNameLines = 3;
 // Lines that each part may take before the others have theirs.
 constexpr size_t kWarningLines = 6;
 constexpr size_t kAnswerLines = 9;
 constexpr size_t kChangeLines = 5;
 
-using Lines = std::vector<std::string>;
+using Lines = ScreenLines;
 
-// One entry a thing to say, each wrapped.
-using Items = std::vector<Lines>;
+constexpr std::string_view kFullReport = "--full";
 
-Items wrapped_items(const Lines& texts, size_t most_lines) {
-  Items items;
+std::vector<Lines> wrapped_items(const Lines& texts, size_t most_lines) {
+  std::vector<Lines> items;
   for (const std::string& text : texts) {
-    items.push_back(wrapped_lines(shown_line("- " + text), kScreenColumns, kIndent, most_lines));
+    items.push_back(screen_lines("- " + text, kScreenIndent, most_lines));
   }
   return items;
-}
-
-size_t line_count(const Items& items) {
-  size_t lines = 0;
-  for (const Lines& item : items) lines += item.size();
-  return lines;
-}
-
-// "  and 3 more kinds of warnings (drift, dependence, bimodal): --full": as many names as fit.
-std::string more_line(size_t more, std::string_view what, const Lines& names) {
-  const auto line = [&](size_t named) {
-    const Lines first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named));
-    std::string in_brackets = join(first, ", ");
-    if (named > 0 && named < names.size()) in_brackets += ", ...";
-    if (named > 0) in_brackets = fmt::format(" ({})", in_brackets);
-    return fmt::format("  and {} more {}{}: --full", more, what, in_brackets);
-  };
-  size_t named = names.size();
-  while (named > 0 && display_width(line(named)) > kScreenColumns) --named;
-  return line(named);
-}
-
-// The first of them that have room, and how many more there are. `names`: of all of them, or none.
-void add_items(const Items& items, size_t room, std::string_view one, std::string_view many,
-               const Lines& names, Lines& out) {
-  if (items.empty()) return;
-  const bool all = line_count(items) <= room;
-  size_t shown = 0;
-  for (size_t used = 0; shown < items.size(); ++shown) {
-    used += items[shown].size();
-    if (!all && used + 1 > room) break;
-    out.insert(out.end(), items[shown].begin(), items[shown].end());
-  }
-  if (shown == items.size()) return;
-  const size_t more = items.size() - shown;
-  const auto first =
-      names.empty() ? names.end() : names.begin() + static_cast<std::ptrdiff_t>(shown);
-  out.push_back(more_line(more, more == 1 ? one : many, Lines(first, names.end())));
 }
 
 // A table's heading and rule, and its choices, each in its lines.
 struct AnswerLines {
   Lines head;
-  Items rows;
+  std::vector<Lines> rows;
 };
 
 AnswerLines answer_lines(const Findings& findings, const std::vector<Answer>& answers,
                          SameAnswer same, size_t most_lines) {
   const AnswerTable made = wrapped_answers(findings, answers, same, kScreenColumns, most_lines);
   const Lines lines = split(made.table.render(OutputFormat::kTable), '\n');
-  AnswerLines choices{{lines[0], lines[1]}, {}};
+  AnswerLines choices{{"", lines[0], lines[1]}, {}};
   size_t at = 2;
   for (const size_t count : made.lines) {
     const auto first = lines.begin() + static_cast<std::ptrdiff_t>(at);
@@ -93,32 +53,9 @@ AnswerLines answer_lines(const Findings& findings, const std::vector<Answer>& an
   return choices;
 }
 
-struct Room {
-  size_t warnings = 0;
-  size_t choices = 0;
-  size_t changes = 0;
-};
-
-// Each part gets the lines that it asks for up to its share, then the rest goes to the parts in the
-// order of their weight.
-Room share(size_t lines, const Room& wanted) {
-  Room room{std::min(wanted.warnings, kWarningLines), std::min(wanted.choices, kAnswerLines),
-            std::min(wanted.changes, kChangeLines)};
-  size_t left = lines - std::min(lines, room.warnings + room.choices + room.changes);
-  const auto grow = [&](size_t& to, size_t most) {
-    const size_t more = std::min(left, most - to);
-    to += more;
-    left -= more;
-  };
-  grow(room.choices, wanted.choices);
-  grow(room.warnings, wanted.warnings);
-  grow(room.changes, wanted.changes);
-  return room;
-}
-
 // A path on lines of its own where it is long.
 void add_wrapped(const std::string& text, Lines& out) {
-  for (std::string& line : wrapped_lines(shown_line(text), kScreenColumns, kIndent)) {
+  for (std::string& line : wrapped_lines(shown_line(text), kScreenColumns, kScreenIndent)) {
     out.push_back(std::move(line));
   }
 }
@@ -166,7 +103,7 @@ Frame frame_of(const Findings& findings, Lines closing) {
       std::move(closing)};
   const std::string requirements = requirement_line(findings);
   if (requirements.empty()) return frame;
-  for (std::string& line : wrapped_lines(shown_line(requirements), kScreenColumns, kIndent, 2)) {
+  for (std::string& line : wrapped_lines(shown_line(requirements), kScreenColumns, kScreenIndent, 2)) {
     frame.measured.push_back(std::move(line));
   }
   return frame;
@@ -175,16 +112,16 @@ Frame frame_of(const Findings& findings, Lines closing) {
 // The three parts, as long as they would like to be.
 struct Content {
   AnswerLines choices;
-  Items warnings;
-  Items changes;
-  Room wanted() const {
-    return {line_count(warnings), line_count(choices.rows), line_count(changes)};
+  std::vector<Lines> warnings;
+  std::vector<Lines> changes;
+  size_t lines() const {
+    return line_count(warnings) + line_count(choices.rows) + line_count(changes);
   }
-  size_t lines() const { return wanted().warnings + wanted().choices + wanted().changes; }
 };
 
-// Lines that share() gives to the choices.
-size_t answer_room(size_t room, const Items& warnings, const Items& changes) {
+// Lines that are left to the choices.
+size_t answer_room(size_t room, const std::vector<Lines>& warnings,
+                   const std::vector<Lines>& changes) {
   const size_t others =
       std::min(line_count(warnings), kWarningLines) + std::min(line_count(changes), kChangeLines);
   return std::max(kAnswerLines, room - std::min(room, others));
@@ -214,8 +151,10 @@ Content content_for(const Findings& findings, const Lines& warnings, const Lines
   // Warnings come before remarks.
   for (size_t most = kMostLinesAThing; most > 1; --most) {
     Content longer{content.choices, wrapped_items(warnings, most), content.changes};
-    const size_t changes_lines = std::min(longer.wanted().changes, kChangeLines);
-    if (longer.wanted().warnings + longer.wanted().choices + changes_lines <= room) return longer;
+    const size_t changes_lines = std::min(line_count(longer.changes), kChangeLines);
+    if (line_count(longer.warnings) + line_count(longer.choices.rows) + changes_lines <= room) {
+      return longer;
+    }
   }
   return content;
 }
@@ -229,23 +168,26 @@ std::string render_screen(const Findings& findings, const std::string& path, Scr
                                                                  : closing_lines_of_file(path));
   const size_t lines_left = kScreenLines - frame.lines(!warnings.empty(), !changes.empty());
   const Content content = content_for(findings, warnings, changes, lines_left);
-  const Room room = share(lines_left, content.wanted());
+  const std::vector<ScreenPart> parts = {{.head = {"", "What voids or weakens this:"},
+                                          .items = content.warnings,
+                                          .share = kWarningLines,
+                                          .one = "kind of warning",
+                                          .many = "kinds of warnings",
+                                          .names = warning_kinds(findings)},
+                                         {.head = content.choices.head,
+                                          .items = content.choices.rows,
+                                          .share = kAnswerLines,
+                                          .one = "row",
+                                          .many = "rows",
+                                          .foot = frame.legend},
+                                         {.head = {"", "What changes the choice:"},
+                                          .items = content.changes,
+                                          .share = kChangeLines,
+                                          .one = "remark",
+                                          .many = "remarks"}};
+  const std::vector<size_t> room = shared_lines(parts, lines_left, {1, 0, 2});
   Lines lines = frame.measured;
-  if (!warnings.empty()) {
-    lines.insert(lines.end(), {"", "What voids or weakens this:"});
-    add_items(content.warnings, room.warnings, "kind of warning", "kinds of warnings",
-              warning_kinds(findings), lines);
-  }
-  if (!content.choices.rows.empty()) {
-    lines.emplace_back();
-    lines.insert(lines.end(), content.choices.head.begin(), content.choices.head.end());
-    add_items(content.choices.rows, room.choices, "row", "rows", {}, lines);
-    lines.insert(lines.end(), frame.legend.begin(), frame.legend.end());
-  }
-  if (!changes.empty()) {
-    lines.insert(lines.end(), {"", "What changes the choice:"});
-    add_items(content.changes, room.changes, "remark", "remarks", {}, lines);
-  }
+  for (size_t i = 0; i < parts.size(); ++i) add_part(parts[i], room[i], kFullReport, lines);
   lines.emplace_back();
   lines.insert(lines.end(), frame.closing.begin(), frame.closing.end());
   return join(lines, "\n") + "\n";

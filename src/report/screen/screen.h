@@ -5,11 +5,9 @@
 #include <string>
 
 #include "analysis/findings/findings.h"
+#include "report/screen/fitter.h"
 
 namespace assay {
-
-inline constexpr size_t kScreenLines = 40;
-inline constexpr size_t kScreenColumns = 100;
 
 // Object that the user named: a bundle, or a findings.json that may have none around it.
 enum class ScreenOf { kBundle, kFindingsFile };

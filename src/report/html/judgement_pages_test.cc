@@ -1,5 +1,5 @@
 // Pages of judgements against their approved texts, and their figures' texts.
-#include "report/html/judgement_page.h"
+#include "report/html/judgement_pages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -251,7 +251,8 @@ TEST(SideBySide, HasWhatWasJudgedBetweenTheBundles) {
   const Findings one = small_findings();
   const std::string html = render_side_by_side(
       {{"first", one}, {"second", one}},
-      {{.id = "portability", .title = "Portability", .lines = {"- it <holds>", "- twice", "so"}}});
+      {{{.title = "Portability", .lines = {"- it <holds>", "- twice", "so"}, .id = "portability"}},
+       {}});
   EXPECT_THAT(html, HasSubstr("<section id=\"portability\">\n<h2>Portability</h2>\n<ul>\n<li>it "
                               "&lt;holds&gt;</li>\n<li>twice</li>\n</ul>\n<p>so</p>"));
 }
