@@ -103,11 +103,11 @@ TEST_F(RouteCommand, EveryFormatSaysTheSame) {
   const fs::path one = write("one", study);
   const std::string screen = assay({"route", one}).out;
   EXPECT_THAT(screen, StartsWith("synthetic: 3 rules, 1 of them abstains; every measured "
-                                 "stratum has a safe arm\n"));
+                                 "stratum has a safe arm.\n"));
   EXPECT_THAT(screen, HasSubstr("prefill   10-30  fast"));
   EXPECT_THAT(screen, HasSubstr("Not measured:\n- prefill of gpt2-25m: prompts below 10"));
   const std::string markdown = assay({"route", one, "-o", "md"}).out;
-  EXPECT_THAT(markdown, StartsWith("# Break glass: which arm serves a request\n\n1. In doubt"));
+  EXPECT_THAT(markdown, HasSubstr("## Break glass\n\n1. In doubt"));
   EXPECT_THAT(markdown, HasSubstr("3. In prefill take fast for prompts of 10-30 tokens."));
   EXPECT_THAT(markdown, HasSubstr("| lost_row "));
   EXPECT_THAT(markdown, HasSubstr("40 warm rows can't bound p99"));
@@ -316,7 +316,7 @@ TEST_F(RouteCommand, AGivenPolicyThatTheRowsRefuteExitsWithOne) {
   const fs::path slow = write("slow", two_routed_arms(1.3));
   EXPECT_EQ(routed({slow, "--policy", file}, 1)["failures"].size(), 3u);
   const std::string screen = assay({"route", slow, "--policy", file}).out;
-  EXPECT_THAT(screen, HasSubstr("FAILS: the rows prove 3 choices\n  slower than the safe arm"));
+  EXPECT_THAT(screen, HasSubstr("FAILS: the rows prove 3 choices slower than\n  the safe arm"));
   EXPECT_THAT(screen, HasSubstr("not chosen by the rows"));
   const fs::path equal = write("equal", two_routed_arms(1));
   EXPECT_EQ(routed({equal, "--policy", file}, 0)["differs"].size(), 1u);

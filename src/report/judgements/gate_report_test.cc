@@ -67,7 +67,8 @@ TEST(GateReport, WhatDecidesIsNotSaidTwice) {
   const std::string why = "no axis differs, so they are one regime";
   ASSERT_THAT(screen, HasSubstr(why));
   EXPECT_EQ(screen.find(why), screen.rfind(why)) << screen;
-  EXPECT_THAT(render_judgement(unproven(), OutputFormat::kTable), testing::ContainsRegex("decided\\s+by cells/"));
+  EXPECT_THAT(render_judgement(unproven(), OutputFormat::kTable),
+              testing::ContainsRegex("decided\\s+by cells/"));
 }
 
 TEST(GateReport, MarkdownHasATableOfGatesDemandsAndClaims) {

@@ -19,8 +19,8 @@ using ScreenLines = std::vector<std::string>;
 struct ScreenPart {
   ScreenLines head = {};                // above its items
   std::vector<ScreenLines> items = {};  // none: the part isn't shown
-  size_t share = 0;                // lines of items that it may take before the others have theirs
-  std::string one = "";            // an item, and several: "kind of warning"
+  size_t share = 0;      // lines of items that it may take before the others have theirs
+  std::string one = "";  // an item, and several: "kind of warning"
   std::string many = "";
   ScreenLines names = {};  // of all items, to name those that have no room; or none
   ScreenLines foot = {};   // below its items

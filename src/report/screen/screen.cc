@@ -103,7 +103,8 @@ Frame frame_of(const Findings& findings, Lines closing) {
       std::move(closing)};
   const std::string requirements = requirement_line(findings);
   if (requirements.empty()) return frame;
-  for (std::string& line : wrapped_lines(shown_line(requirements), kScreenColumns, kScreenIndent, 2)) {
+  for (std::string& line :
+       wrapped_lines(shown_line(requirements), kScreenColumns, kScreenIndent, 2)) {
     frame.measured.push_back(std::move(line));
   }
   return frame;
