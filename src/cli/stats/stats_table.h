@@ -54,7 +54,7 @@ class Given {
   // Given in either of a group's two forms.
   bool has_group(const std::string& name) const { return has(name) || has(name + "-values"); }
   const std::string& text(const std::string& name) const { return texts_.at(name); }
-  // Of an option that was given, or has a fallback.
+  // The option was given, or has a fallback.
   double number(const std::string& name) const;
   std::optional<double> number_if_given(const std::string& name) const;
   uint64_t whole(const std::string& name) const;
@@ -63,7 +63,7 @@ class Given {
   Result<stats::Moments> group(const std::string& name);
   Result<std::vector<double>> sample(const std::string& name);
   Result<stats::Proportion> count(const std::string& name);
-  // Of an option that may be repeated.
+  // The option may be repeated.
   const std::vector<std::string>& each(const std::string& name) const { return lists_.at(name); }
 
   // The method, the inputs that were read, and the confidence of a subcommand that has one.
