@@ -2,6 +2,7 @@
 #include "report/answers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "base/text/listed.h"
@@ -54,6 +55,19 @@ bool same_answer(const Findings& findings, const Decision& a, const Decision& b,
   }
   return condition_of(x) == condition_of(y) && same_arms(a, b) &&
          (same == SameAnswer::kArms ? same_next(a, b) : same_alternatives(a, b));
+}
+
+// Two decimals, and further ones as long as a ratio that isn't 1 would read as 1.
+std::string ratio_number(double ratio) {
+  constexpr int kMostDecimals = 4;
+  if (ratio < 0.1) return format_significant(ratio, 2);
+  if (ratio >= 10) return format_significant(ratio, 3);
+  int decimals = 2;
+  while (decimals < kMostDecimals && ratio != 1 &&
+         std::abs(ratio - 1) < 0.5 * std::pow(10, -decimals)) {
+    ++decimals;
+  }
+  return fmt::format("{:.{}f}", ratio, decimals);
 }
 
 }  // namespace
@@ -127,6 +141,14 @@ std::string RatioRange::text() const {
   if (number(values->high) != out) out += " to " + number(values->high);
   if (too_few) return fmt::format("{} {}", out, kTooFew);
   return out + spread_text(intervals, ranges, number);
+}
+
+std::string RatioRange::short_text() const {
+  if (!values) return "-";
+  std::string text = ratio_number(values->low);
+  if (const std::string high = ratio_number(values->high); high != text) text += "-" + high;
+  if (too_few) return fmt::format("{} {}", text, kTooFew);
+  return text + spread_text(intervals, ranges, ratio_number);
 }
 
 std::vector<std::string> arms_in_question(const Decision& decision) {

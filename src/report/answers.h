@@ -39,6 +39,8 @@ struct RatioRange {
   // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]", "0.62 [too few to tell]", "0.62 range
   // 0.60-0.65"; "an unknown part" without a ratio, as in findings that somebody changed.
   std::string text() const;
+  // The same for a table: "0.62-0.71 [0.60, 0.73]", two decimals where they suffice; "-".
+  std::string short_text() const;
   // True if 1 lies within the values', intervals' and ranges' hull.
   bool leaves_one_open() const;
 };

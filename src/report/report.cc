@@ -13,6 +13,7 @@
 #include "report/html/page.h"
 #include "report/judgements/gate_report.h"
 #include "report/judgements/route_report.h"
+#include "report/phase_answers.h"
 #include "report/sections/sections.h"
 
 namespace assay {
@@ -52,10 +53,10 @@ Status write_plots(const std::vector<FigureGroup>& groups, Folder& bundle) {
 }  // namespace
 
 std::vector<ReportSection> report_sections(const Findings& findings, Detail detail) {
-  std::vector<ReportSection> sections = {identity_section(findings),
+  std::vector<ReportSection> sections = {answer_section(findings), identity_section(findings),
                                          outcome_section(findings, detail)};
   if (findings.requirements) {
-    sections.insert(sections.begin() + 1, requirement_section(findings));
+    sections.insert(sections.begin() + 2, requirement_section(findings));
   }
   for (const Phase phase : kPhases) {
     if (!has_phase(findings, phase)) continue;
@@ -75,8 +76,11 @@ std::vector<ReportSection> report_sections(const Findings& findings, Detail deta
 
 std::string render_report(const Findings& findings, OutputFormat format) {
   switch (format) {
-    case OutputFormat::kJson:
-      return to_json_text(findings_to_json(findings));
+    case OutputFormat::kJson: {
+      Json json = {{"answers", phase_answers_json(phase_answers(findings))}};
+      json.update(findings_to_json(findings));
+      return to_json_text(json);
+    }
     case OutputFormat::kCsv:
       return flat_table(findings).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown:

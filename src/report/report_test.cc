@@ -113,9 +113,10 @@ TEST(Report, TheCombinedTypicalRatioStandsBesideThatOfMeans) {
   EXPECT_THAT(render_report(findings, OutputFormat::kTable), Not(HasSubstr("0.4321")));
 }
 
-TEST(Report, IdentityComesFirstAndCrashRatesBeforeAnyLatency) {
+TEST(Report, AnswersComeFirstAndCrashRatesBeforeAnyLatency) {
   const std::string text = render_report(small_findings(), OutputFormat::kTable);
-  EXPECT_TRUE(text.starts_with("== Identity =="));
+  EXPECT_TRUE(text.starts_with("== Answers ==\n- Prefill: "));
+  EXPECT_LT(text.find("Answers"), text.find("Identity"));
   EXPECT_LT(text.find("Crash rates"), text.find("Latency of"));
   EXPECT_LT(text.find("Findings =="), text.find("Decision =="));
 }
@@ -137,7 +138,7 @@ TEST(Report, AnIncompleteRunIsSaidLoudly) {
   Findings findings = small_findings();
   findings.study.complete = false;
   EXPECT_THAT(render_report(findings, OutputFormat::kTable),
-              testing::StartsWith("== Identity ==\nINCOMPLETE RUN"));
+              testing::StartsWith("== Answers ==\nINCOMPLETE RUN"));
 }
 
 TEST(Report, AStudysRequirementsHaveOneVerdict) {

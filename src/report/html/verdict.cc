@@ -5,6 +5,7 @@
 #include "base/text/counts.h"
 #include "report/html/elements.h"
 #include "report/html/page_parts.h"
+#include "report/phase_answers.h"
 #include "report/screen/parts.h"
 
 namespace assay {
@@ -55,11 +56,22 @@ std::string alerts_html(const Findings& findings) {
   return out;
 }
 
+// Each phase's sentence, and the arms' figures.
+std::string answers_html(const Findings& findings) {
+  const std::vector<PhaseAnswer> answers = phase_answers(findings);
+  std::string out;
+  for (const PhaseAnswer& answer : answers) out += element("p", answer.sentence, "class=said");
+  const Table table = arm_table(answers);
+  if (table.rows.empty()) return out;
+  return out + choice_html(table, "arms beside the baseline") +
+         element("p", arm_legend(answers, findings.study.baseline), "class=mute");
+}
+
 }  // namespace
 
 std::string verdict_html(const Findings& findings) {
   return element("p", measured_line(findings, kNoLimit), "class=mute") + alerts_html(findings) +
-         choices_html(findings) +
+         answers_html(findings) + element("h3", "The arm to take") + choices_html(findings) +
          list_html("What voids or weakens this", limited(warning_lines(findings))) +
          list_html("What changes the choice", limited(change_lines(findings)));
 }

@@ -15,26 +15,6 @@
 namespace assay {
 namespace {
 
-// Two decimals, and further ones as long as a ratio that isn't 1 would read as 1.
-std::string ratio_number(double ratio) {
-  constexpr int kMostDecimals = 4;
-  if (ratio < 0.1) return format_significant(ratio, 2);
-  if (ratio >= 10) return format_significant(ratio, 3);
-  int decimals = 2;
-  while (decimals < kMostDecimals && ratio != 1 &&
-         std::abs(ratio - 1) < 0.5 * std::pow(10, -decimals)) {
-    ++decimals;
-  }
-  return fmt::format("{:.{}f}", ratio, decimals);
-}
-
-std::string ratio_text(const RatioRange& range) {
-  std::string text = ratio_number(range.values->low);
-  if (const std::string high = ratio_number(range.values->high); high != text) text += "-" + high;
-  if (range.too_few) return fmt::format("{} {}", text, kTooFew);
-  return text + spread_text(range.intervals, range.ranges, ratio_number);
-}
-
 // One row, with whole names.
 struct AnswerRow {
   std::string phase;
@@ -64,7 +44,7 @@ std::string baseline_ratio(const Findings& findings, const Answer& answer) {
   for (const Decision* part : answer.parts) {
     if (const Contrast* contrast = leader_contrast(findings, *part)) range.add(*contrast);
   }
-  return range.values ? ratio_text(range) : "-";
+  return range.values ? range.short_text() : "-";
 }
 
 // The arm beside the leader: the first that isn't told apart from it, else the next by its mean.
@@ -243,7 +223,9 @@ AnswerTable table_of(const std::vector<AnswerRow>& rows, const NameColumn& arms,
                      const ShownColumns& with) {
   AnswerTable made{{"", {{"phase", Align::kLeft}}, {}}, {}};
   std::vector<Column>& columns = made.table.columns;
-  if (conditions.width() > 0) columns.push_back({of_conditions, Align::kLeft});
+  if (conditions.width() > 0) {
+    columns.push_back({of_conditions, Align::kLeft, of_conditions == "strata"});
+  }
   if (with.tokens) columns.push_back({"tokens"});
   columns.push_back({"take", Align::kLeft});
   columns.push_back({"ratio", Align::kLeft});
@@ -303,8 +285,12 @@ AnswerTable wrapped_answers(const Findings& findings, const std::vector<Answer>&
   ShownColumns with{std::ranges::any_of(rows, [](auto& of) { return !of.tokens.empty(); })};
   const auto made = [&] { return table_of(rows, arms, conditions, of_conditions, with); };
   const auto fits = [&] { return width_of(made().table) <= width; };
-  while (!fits() && std::max(arms.width(), conditions.width()) > kLeastName) {
-    NameColumn& wider = arms.width() >= conditions.width() ? arms : conditions;
+  // "4 of 5" strata says nothing when it is cut.
+  const auto widest = [&]() -> NameColumn& {
+    return of_phases(same) || arms.width() >= conditions.width() ? arms : conditions;
+  };
+  while (!fits() && widest().width() > kLeastName) {
+    NameColumn& wider = widest();
     // A name that stays whole says more than the lead, or than a column of zeros; one that would be
     // shortened in any case doesn't.
     const bool would_shorten =
@@ -322,19 +308,10 @@ AnswerTable wrapped_answers(const Findings& findings, const std::vector<Answer>&
 }
 
 std::string answer_legend(const Findings& findings) {
-  constexpr size_t kLongestName = 40;
   std::set<Decision::Kind> kinds;
   for (const Decision& decision : findings.decisions) kinds.insert(decision.kind);
-  std::string text = fmt::format(
-      "ratio: mean time of that arm over {}'s (the baseline), {:.0f} % interval{}; of several "
-      "prompt "
-      "lengths, the range. lead: the runner-up's mean is so much longer (\"+2\": two more arms are "
-      "as near). {}.",
-      shortened(findings.study.baseline, kLongestName), findings.options.confidence * 100,
-      has_process_ranges(findings)
-          ? fmt::format(", or the range of fewer than {} processes", kLeastProcessesOfInterval)
-          : "",
-      any_row_lost(findings) ? "lost: rows of all arms" : "No row of any arm was lost");
+  std::string text = any_row_lost(findings) ? "lost: rows of all arms. " : "";
+  text += "lead: how much longer the runner-up takes (\"+2\": two more arms are as near).";
   const auto explain = [&](Decision::Kind kind, const std::string& meaning) {
     if (kinds.contains(kind)) text += fmt::format(" {}: {}.", decision_word(kind), meaning);
   };
@@ -343,7 +320,7 @@ std::string answer_legend(const Findings& findings) {
   explain(Decision::Kind::kNoDifference,
           fmt::format("to the runner-up, within {} %",
                       format_significant(findings.options.margin * 100, 2)));
-  explain(Decision::Kind::kUndecided, "\"?\" has the lowest mean, which proves nothing");
+  explain(Decision::Kind::kUndecided, "\"?\" has the lowest mean, and isn't proven to be faster");
   explain(Decision::Kind::kOnlyOne, "no other arm is comparable");
   return text;
 }

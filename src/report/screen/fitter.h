@@ -11,7 +11,7 @@ namespace assay {
 inline constexpr size_t kScreenLines = 40;
 inline constexpr size_t kScreenColumns = 100;
 inline constexpr size_t kScreenIndent = 2;  // of a sentence's further lines
-inline constexpr size_t kMostLegendLines = 4;
+inline constexpr size_t kMostLegendLines = 2;
 
 using ScreenLines = std::vector<std::string>;
 

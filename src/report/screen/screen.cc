@@ -7,6 +7,7 @@
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
 #include "report/fitting.h"
+#include "report/phase_answers.h"
 #include "report/screen/fitter.h"
 #include "report/screen/parts.h"
 
@@ -16,42 +17,20 @@ namespace {
 // Most lines of a paragraph that says one thing; longer ones are whole in the full tables.
 constexpr size_t kMostLinesAThing = 3;
 constexpr size_t kMostNameLines = 3;
-// Lines that each part may take before the others have theirs.
-constexpr size_t kWarningLines = 6;
-constexpr size_t kAnswerLines = 9;
-constexpr size_t kChangeLines = 5;
+constexpr size_t kMostSentenceLines = 4;
+// Lines that each part may take before the others have theirs: with all heads and the longest
+// closing lines they fill the screen.
+constexpr size_t kSentenceLines = 5;
+constexpr size_t kArmLines = 4;
+constexpr size_t kWarningLines = 3;
+constexpr size_t kAnswerLines = 2;
+constexpr size_t kChangeLines = 2;
+// Rows of choices from which on those of whole phases stand for those of prompt lengths.
+constexpr size_t kManyAnswers = 4;
 
 using Lines = ScreenLines;
 
 constexpr std::string_view kFullReport = "--full";
-
-std::vector<Lines> wrapped_items(const Lines& texts, size_t most_lines) {
-  std::vector<Lines> items;
-  for (const std::string& text : texts) {
-    items.push_back(screen_lines("- " + text, kScreenIndent, most_lines));
-  }
-  return items;
-}
-
-// A table's heading and rule, and its choices, each in its lines.
-struct AnswerLines {
-  Lines head;
-  std::vector<Lines> rows;
-};
-
-AnswerLines answer_lines(const Findings& findings, const std::vector<Answer>& answers,
-                         SameAnswer same, size_t most_lines) {
-  const AnswerTable made = wrapped_answers(findings, answers, same, kScreenColumns, most_lines);
-  const Lines lines = split(made.table.render(OutputFormat::kTable), '\n');
-  AnswerLines choices{{"", lines[0], lines[1]}, {}};
-  size_t at = 2;
-  for (const size_t count : made.lines) {
-    const auto first = lines.begin() + static_cast<std::ptrdiff_t>(at);
-    choices.rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(count));
-    at += count;
-  }
-  return choices;
-}
 
 // A path on lines of its own where it is long.
 void add_wrapped(const std::string& text, Lines& out) {
@@ -84,113 +63,179 @@ Lines closing_lines_of_file(const std::string& file) {
           "report:  assay report --from-findings FILE -o report.html"};
 }
 
-// Everything but the three parts that share the room that is left.
-struct Frame {
-  Lines measured;
-  Lines legend;
-  Lines closing;
-  size_t lines(bool warnings, bool changes) const {
-    // An empty line and a heading for each part; the table has an empty line, heading and rule.
-    return measured.size() + legend.size() + closing.size() + 1 + 3 + (warnings ? 2 : 0) +
-           (changes ? 2 : 0);
-  }
-};
-
-Frame frame_of(const Findings& findings, Lines closing) {
-  Frame frame{
-      {measured_line(findings, kScreenColumns)},
-      wrapped_lines(shown_line(answer_legend(findings)), kScreenColumns, 0, kMostLegendLines),
-      std::move(closing)};
+Lines measured_lines(const Findings& findings) {
+  Lines lines = {measured_line(findings, kScreenColumns)};
   const std::string requirements = requirement_line(findings);
-  if (requirements.empty()) return frame;
-  for (std::string& line :
-       wrapped_lines(shown_line(requirements), kScreenColumns, kScreenIndent, 2)) {
-    frame.measured.push_back(std::move(line));
-  }
-  return frame;
+  if (requirements.empty()) return lines;
+  const Lines wrapped = screen_lines(requirements, kScreenIndent, 2);
+  lines.insert(lines.end(), wrapped.begin(), wrapped.end());
+  return lines;
 }
 
-// The three parts, as long as they would like to be.
-struct Content {
-  AnswerLines choices;
-  std::vector<Lines> warnings;
-  std::vector<Lines> changes;
-  size_t lines() const {
-    return line_count(warnings) + line_count(choices.rows) + line_count(changes);
+// A sentence a phase.
+ScreenPart sentence_part(const std::vector<PhaseAnswer>& answers, size_t most_lines) {
+  ScreenPart part{.share = kSentenceLines, .one = "phase", .many = "phases"};
+  for (const PhaseAnswer& answer : answers) {
+    part.items.push_back(screen_lines(answer.sentence, kScreenIndent, most_lines));
   }
-};
-
-// Lines that are left to the choices.
-size_t answer_room(size_t room, const std::vector<Lines>& warnings,
-                   const std::vector<Lines>& changes) {
-  const size_t others =
-      std::min(line_count(warnings), kWarningLines) + std::min(line_count(changes), kChangeLines);
-  return std::max(kAnswerLines, room - std::min(room, others));
+  return part;
 }
 
-// Rows of whole phases where those of prompt lengths don't fit; then whole names, where their lines
-// fit; then as many lines a thing as fit: nothing is left out for the sake of another thing's
-// length.
-Content content_for(const Findings& findings, const Lines& warnings, const Lines& changes,
-                    size_t room) {
+bool is_too_wide(const Table& table) {
+  const Lines lines = split(table.render(OutputFormat::kTable), '\n');
+  return std::ranges::any_of(
+      lines, [](const std::string& line) { return display_width(line) > kScreenColumns; });
+}
+
+// Shortens the arms' names, to `narrowest` columns at most, so that they differ still.
+void shorten_arms(const std::vector<std::string>& names, size_t narrowest, Table& table) {
+  constexpr size_t kArm = 1;
+  std::vector<std::string> different = names;
+  std::ranges::sort(different);
+  different.erase(std::ranges::unique(different).begin(), different.end());
+  size_t width = 0;
+  for (const std::string& name : different) width = std::max(width, display_width(name));
+  for (; width > narrowest && is_too_wide(table); --width) {
+    const std::vector<std::string> shown = shortened_apart(different, width - 1);
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto at = std::ranges::lower_bound(different, names[i]) - different.begin();
+      table.rows[i][kArm] = TableCell::of(shown[static_cast<size_t>(at)]);
+    }
+  }
+}
+
+// Keeps to the screen's columns: names are shortened a little, then figures that the sentences and
+// the full report have too give way, then names are shortened further.
+void fit_arms(Table& table) {
+  std::vector<std::string> names;
+  for (const auto& row : table.rows) names.push_back(cell_text(row[1]));
+  shorten_arms(names, 24, table);
+  for (const char* column : {"p99 ms", "tokens/s"}) {
+    const auto at = std::ranges::find(table.columns, column, &Column::name);
+    if (!is_too_wide(table) || at == table.columns.end()) continue;
+    const auto place = at - table.columns.begin();
+    table.columns.erase(at);
+    for (auto& row : table.rows) row.erase(row.begin() + place);
+  }
+  shorten_arms(names, 12, table);
+}
+
+// Each arm's figures beside the baseline's.
+ScreenPart arm_part(const Findings& findings, const std::vector<PhaseAnswer>& answers) {
+  ScreenPart part{.share = kArmLines, .one = "row", .many = "rows"};
+  Table table = arm_table(answers);
+  if (table.rows.empty()) return part;
+  fit_arms(table);
+  const Lines lines = split(table.render(OutputFormat::kTable, kScreenColumns), '\n');
+  part.head = {"", lines[0], lines[1]};
+  for (size_t i = 0; i < table.rows.size(); ++i) part.items.push_back({lines[i + 2]});
+  part.foot = screen_lines(arm_legend(answers, findings.study.baseline), 0, kMostLegendLines);
+  return part;
+}
+
+ScreenPart choice_part(const Findings& findings, const std::vector<Answer>& answers,
+                       SameAnswer same, size_t most_lines) {
+  const AnswerTable made = wrapped_answers(findings, answers, same, kScreenColumns, most_lines);
+  const Lines lines = split(made.table.render(OutputFormat::kTable), '\n');
+  ScreenPart part{.head = {"", lines[0], lines[1]},
+                  .share = kAnswerLines,
+                  .one = "row",
+                  .many = "rows",
+                  .foot = screen_lines(answer_legend(findings), 0, kMostLegendLines)};
+  size_t at = 2;
+  for (const size_t count : made.lines) {
+    const auto first = lines.begin() + static_cast<std::ptrdiff_t>(at);
+    part.items.emplace_back(first, first + static_cast<std::ptrdiff_t>(count));
+    at += count;
+  }
+  return part;
+}
+
+ScreenPart list_part(const char* title, const Lines& texts, size_t most_lines, size_t share) {
+  ScreenPart part{.head = {"", title}, .share = share};
+  for (const std::string& text : texts) {
+    part.items.push_back(screen_lines("- " + text, kScreenIndent, most_lines));
+  }
+  return part;
+}
+
+ScreenPart warning_part(const Findings& findings, size_t most_lines) {
+  ScreenPart part =
+      list_part("What voids or weakens this:", warning_lines(findings), most_lines, kWarningLines);
+  part.one = "kind of warning";
+  part.many = "kinds of warnings";
+  part.names = warning_kinds(findings);
+  return part;
+}
+
+ScreenPart change_part(const Findings& findings, size_t most_lines) {
+  ScreenPart part =
+      list_part("What changes the choice:", change_lines(findings), most_lines, kChangeLines);
+  part.one = "remark";
+  part.many = "remarks";
+  return part;
+}
+
+// The parts by their places, and the order in which they get what lines are left.
+enum Place : size_t { kSentences, kArms, kWarnings, kChoices, kChanges };
+const std::vector<size_t> kFirst = {kSentences, kChoices, kArms, kWarnings, kChanges};
+
+// Lines that all of them take, their heads and feet included.
+size_t line_count_of(const std::vector<ScreenPart>& parts) {
+  size_t lines = 0;
+  for (const ScreenPart& part : parts) {
+    if (!part.items.empty()) {
+      lines += part.head.size() + line_count(part.items) + part.foot.size();
+    }
+  }
+  return lines;
+}
+
+// Sentences are as long as they have to be. Rows of whole phases where those of prompt lengths
+// don't fit; then whole names, where their lines fit; then as many lines a thing as fit: nothing is
+// left out for the sake of another thing's length.
+std::vector<ScreenPart> parts_for(const Findings& findings, size_t room) {
+  const std::vector<PhaseAnswer> phases = phase_answers(findings);
   SameAnswer same = SameAnswer::kArms;
   std::vector<Answer> rows = answers(findings, same);
-  Content content{{}, wrapped_items(warnings, 1), wrapped_items(changes, 1)};
-  if (rows.size() > kAnswerLines && rows.size() + content.lines() > room) {
+  std::vector<ScreenPart> parts = {sentence_part(phases, kMostSentenceLines),
+                                   arm_part(findings, phases), warning_part(findings, 1),
+                                   choice_part(findings, rows, same, 1), change_part(findings, 1)};
+  if (rows.size() > kManyAnswers && line_count_of(parts) > room) {
     same = SameAnswer::kArmOfPhase;
     rows = answers(findings, same);
   }
   for (size_t most = kMostNameLines; most > 0; --most) {
-    content.choices = answer_lines(findings, rows, same, most);
-    const size_t lines = line_count(content.choices.rows);
-    if (lines <= answer_room(room, content.warnings, content.changes)) break;
+    parts[kChoices] = choice_part(findings, rows, same, most);
+    if (line_count_of(parts) <= room) break;
   }
   for (size_t most = kMostLinesAThing; most > 1; --most) {
-    Content longer{content.choices, wrapped_items(warnings, most), wrapped_items(changes, most)};
-    if (longer.lines() <= room) return longer;
-  }
-  // Warnings come before remarks.
-  for (size_t most = kMostLinesAThing; most > 1; --most) {
-    Content longer{content.choices, wrapped_items(warnings, most), content.changes};
-    const size_t changes_lines = std::min(line_count(longer.changes), kChangeLines);
-    if (line_count(longer.warnings) + line_count(longer.choices.rows) + changes_lines <= room) {
-      return longer;
+    for (const bool both : {true, false}) {  // warnings come before remarks
+      std::vector<ScreenPart> longer = parts;
+      longer[kWarnings] = warning_part(findings, most);
+      if (both) longer[kChanges] = change_part(findings, most);
+      if (line_count_of(longer) <= room) return longer;
     }
   }
-  return content;
+  return parts;
 }
 
 }  // namespace
 
 std::string render_screen(const Findings& findings, const std::string& path, ScreenOf of) {
-  const Lines warnings = warning_lines(findings);
-  const Lines changes = change_lines(findings);
-  const Frame frame = frame_of(findings, of == ScreenOf::kBundle ? closing_lines_of_bundle(path)
-                                                                 : closing_lines_of_file(path));
-  const size_t lines_left = kScreenLines - frame.lines(!warnings.empty(), !changes.empty());
-  const Content content = content_for(findings, warnings, changes, lines_left);
-  const std::vector<ScreenPart> parts = {{.head = {"", "What voids or weakens this:"},
-                                          .items = content.warnings,
-                                          .share = kWarningLines,
-                                          .one = "kind of warning",
-                                          .many = "kinds of warnings",
-                                          .names = warning_kinds(findings)},
-                                         {.head = content.choices.head,
-                                          .items = content.choices.rows,
-                                          .share = kAnswerLines,
-                                          .one = "row",
-                                          .many = "rows",
-                                          .foot = frame.legend},
-                                         {.head = {"", "What changes the choice:"},
-                                          .items = content.changes,
-                                          .share = kChangeLines,
-                                          .one = "remark",
-                                          .many = "remarks"}};
-  const std::vector<size_t> room = shared_lines(parts, lines_left, {1, 0, 2});
-  Lines lines = frame.measured;
-  for (size_t i = 0; i < parts.size(); ++i) add_part(parts[i], room[i], kFullReport, lines);
+  Lines lines = measured_lines(findings);
+  const Lines closing =
+      of == ScreenOf::kBundle ? closing_lines_of_bundle(path) : closing_lines_of_file(path);
+  const size_t room = kScreenLines - lines.size() - closing.size() - 1;
+  const std::vector<ScreenPart> parts = parts_for(findings, room);
+  size_t fixed = 0;
+  for (const ScreenPart& part : parts) {
+    if (!part.items.empty()) fixed += part.head.size() + part.foot.size();
+  }
+  const std::vector<size_t> granted = shared_lines(parts, room - fixed, kFirst);
+  for (size_t i = 0; i < parts.size(); ++i) add_part(parts[i], granted[i], kFullReport, lines);
   lines.emplace_back();
-  lines.insert(lines.end(), frame.closing.begin(), frame.closing.end());
+  lines.insert(lines.end(), closing.begin(), closing.end());
   return join(lines, "\n") + "\n";
 }
 

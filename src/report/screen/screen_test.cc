@@ -153,9 +153,11 @@ size_t told(const std::vector<std::string>& lines, std::string_view start) {
 }
 
 size_t rows_told(const std::vector<std::string>& lines) {
-  const auto rule = std::ranges::find_if(lines, [](const auto& l) { return l.starts_with("---"); });
-  const auto legend =
-      std::find_if(rule, lines.end(), [](const auto& l) { return l.starts_with("ratio:"); });
+  const auto rule =
+      std::ranges::find_if(lines, [](const auto& l) { return l.contains("  take "); });
+  const auto legend = std::find_if(rule, lines.end(), [](const auto& l) {
+    return l.starts_with("lead:") || l.starts_with("lost:");
+  });
   size_t rows = 0;
   for (const Phase phase : kPhases) {
     rows += told({rule, legend}, fmt::format("{} ", phase_name(phase)));
@@ -323,7 +325,7 @@ TEST(Screen, PromptLengthsWithOneDecisionAreOneRow) {
                                     "eager +6[0-9]-[0-9]+ % +0  faster\n"));
   EXPECT_THAT(screen,
               ContainsRegex("\nprefill +200-400  static +0.9.*eager +[0-9.% -]+ +0  equivalent\n"));
-  EXPECT_THAT(screen, HasSubstr("faster: than every other arm. equivalent: to the"));
+  EXPECT_THAT(screen, ContainsRegex("faster: than every\\s+other arm. equivalent: to the"));
 }
 
 // Names that an ordinary study has, where lines are left.
@@ -374,7 +376,6 @@ TEST(Screen, ColumnsGiveWayToWholeNames) {
   expect_size(without_losses);
   EXPECT_THAT(without_losses, Not(HasSubstr("...#")));
   EXPECT_THAT(without_losses, Not(HasSubstr("  lost  "))) << without_losses;
-  EXPECT_THAT(without_losses, HasSubstr("No row of any arm was lost"));
 
   findings.outcomes.front().failed = 1;
   const std::string with_losses = render_screen(findings, "b");

@@ -1,4 +1,4 @@
-// The identity of the measured program and the way of measuring: the first section of a report.
+// The identity of the measured program and the way of measuring.
 #include "base/text/text.h"
 #include "report/sections/sections.h"
 
@@ -7,10 +7,6 @@ namespace assay {
 ReportSection identity_section(const Findings& findings) {
   const StudySummary& study = findings.study;
   ReportSection section{"Identity", {}, {}};
-  if (!study.complete) {
-    section.lines.emplace_back(
-        "INCOMPLETE RUN: these figures cover the rows committed so far and will change.");
-  }
   Table table{"", {{"what", Align::kLeft}, {"value", Align::kLeft}}, {}};
   const auto add = [&](const std::string& what, const std::string& value) {
     if (!value.empty()) table.rows.push_back({TableCell::of(what), TableCell::of(value)});

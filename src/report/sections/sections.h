@@ -9,6 +9,8 @@
 
 namespace assay {
 
+// A sentence a phase, and each arm's figures.
+ReportSection answer_section(const Findings& findings);
 ReportSection identity_section(const Findings& findings);
 // Only for a study that has requirements.
 ReportSection requirement_section(const Findings& findings);
