@@ -94,7 +94,7 @@ class BenchCommand(ProgramTest):
         printed = self.succeed("bench", "model", "-p", "5,9", "-n", "0", "-r", "8", "-t", "1", "--arms", "eager,compiled", "--print-study")
         (self.folder / "two.yaml").write_text(printed + "processes: 2\n")
         screen = self.succeed("run", "two.yaml", "-o", "two")
-        self.assertIn("95 % interval, or the range of fewer than 4 processes;", " ".join(screen.split()))
+        self.assertIn("range: of processes, fewer than 4.", " ".join(screen.split()))
         found = json.loads(self.succeed("analyze", "two", "-o", "json"))
         means = {}
         for row in rows_of(self.folder / "two"):

@@ -197,7 +197,7 @@ class Page(ProgramTest):
     def test_bundles_side_by_side_are_judged(self):
         self.open_page("both.html", width=1280)
         titles = self.browser.script("return [...document.querySelectorAll('h2')].map(h => h.textContent)")
-        for title in ("Portability", "Headline matrix", "What changed, and what is responsible", "Identity"):
+        for title in ("Portability", "Prefill gain and rows lost in decode", "What changed, and what is responsible", "Identity"):
             self.assertIn(title, titles)
 
     def test_a_screen_reader_reaches_verdict_figures_and_tables_in_order(self):

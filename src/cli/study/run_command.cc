@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/process.h"
 #include "cli/study/measure.h"
+#include "report/phase_answers.h"
 #include "report/report.h"
 
 namespace assay::cli {
@@ -31,6 +32,7 @@ Json run_json(const MeasureOptions& options, const Measured& summary, const Find
             {"started_at", last.started_at},
             {"first_row", last.first_row},
             {"rows", last.rows}}},
+          {"answers", phase_answers_json(phase_answers(findings))},
           {"findings", findings_to_json(findings)}};
 }
 
