@@ -20,10 +20,10 @@ struct ArmFigures {
   std::string label = {};  // the arm, and in brackets what its name doesn't tell (arm_label())
   bool is_baseline = false;
   std::optional<stats::Interval> mean_ms = {};  // the least and the largest mean of its strata
-  // What stands behind the mean: of one stratum its interval, or its processes' range.
+  // The mean's interval, or its processes' range, where there is one stratum.
   std::optional<stats::Interval> interval_ms = {};
   std::optional<stats::Interval> process_range_ms = {};
-  // Of several strata: half of the widest interval, as a share of its mean.
+  // Half of the widest interval of several strata, as a share of its mean.
   std::optional<double> half_width = {};
   std::optional<stats::Interval> tokens_per_s = {};
   std::optional<stats::Interval> p99_ms = {};

@@ -89,9 +89,10 @@ std::string choice_html(const Table& table, std::string_view name) {
       const std::string text = cell_html(row[i]);
       const std::string& column = table.columns[i].name;
       out += fmt::format("<td role=cell data-label=\"{}\">", text_of(column));
-      out += column == "verdict" ? fmt::format("<b class=\"word {}\">{}</b></td>",
-                                               verdict_class(cell_text(row[i])), text)
-                                 : fmt::format("{}</td>", text);
+      const bool judged = column == "verdict" && cell_text(row[i]) != "-";
+      out += judged ? fmt::format("<b class=\"word {}\">{}</b></td>",
+                                  verdict_class(cell_text(row[i])), text)
+                    : fmt::format("{}</td>", text);
     }
     out += "</tr>\n";
   }
