@@ -75,11 +75,12 @@ TEST_F(CompareCommand, OneProcessASideIsNotDecidedUnlessAllowed) {
   const fs::path base = write("base", 1, 1, "abc", 1);
   const fs::path slower = write("slower", 3, 1.5, "abc", 1);
   const CommandOutput output = assay({"compare", base, slower, "--fail-on-regression"});
-  EXPECT_EQ(output.end.exit_status, 0) << output.out << output.err;
+  EXPECT_EQ(output.end.exit_status, 1) << "nobody looked" << output.out << output.err;
+  EXPECT_EQ(assay({"compare", base, slower}).end.exit_status, 0) << "and nobody asked";
   EXPECT_THAT(output.out, HasSubstr("2 of 2 cells not decided: one process a side can't show what "
                                     "differs between processes"));
   EXPECT_THAT(assay({"compare", base, slower, "-o", "md"}).out,
-              HasSubstr("## Verdict\n\nnot decided: "));
+              HasSubstr("## Verdict\n\nNOTHING JUDGED: "));
   EXPECT_THAT(assay({"compare", base, slower, "-o", "csv"}).out,
               HasSubstr(",not_decided,false,1,1,"));
   const CommandOutput allowed =
@@ -87,6 +88,54 @@ TEST_F(CompareCommand, OneProcessASideIsNotDecidedUnlessAllowed) {
   EXPECT_EQ(allowed.end.exit_status, 1);
   EXPECT_THAT(allowed.out, HasSubstr("2 of 2 cells are judged by the rows of one process a side"));
   EXPECT_THAT(refused({"compare", base, "--self-test"}), HasSubstr("found 1 process"));
+}
+
+TEST_F(CompareCommand, DemandsOfCiAreMetOrNamed) {
+  const fs::path base = write("base", 1);
+  const fs::path same = write("same", 2);
+  const fs::path slower = write("slower", 3, 1.5);
+  EXPECT_EQ(assay({"compare", base, same, "--require-mde", "20%"}).end.exit_status, 0);
+  const CommandOutput fine = assay({"compare", base, same, "--require-mde", "0.01%"});
+  EXPECT_EQ(fine.end.exit_status, 1);
+  EXPECT_THAT(fine.out, HasSubstr("FAIL: resolution: "));
+  EXPECT_THAT(fine.out, HasSubstr(" or more, expected 0.0100 %"));
+  EXPECT_EQ(assay({"compare", base, slower, "--fail-on-undecided"}).end.exit_status, 0)
+      << "slower is decided";
+  const fs::path single = write("single", 4, 1, "abc", 1);
+  EXPECT_THAT(assay({"compare", base, single, "--fail-on-undecided"}).out,
+              HasSubstr("FAIL: undecided: "));
+  const auto json = parse_json(
+      assay({"compare", base, slower, "--fail-on-regression", "-o", "json"}).out, "stdout");
+  ASSERT_TRUE(json);
+  EXPECT_EQ(json->begin().key(), "verdict");
+  EXPECT_EQ((*json)["verdict"], "fails");
+  EXPECT_FALSE((*json)["unmet"].empty());
+}
+
+TEST_F(CompareCommand, ServicesThatRunBuildsGetTheirFormats) {
+  const fs::path base = write("base", 1);
+  const fs::path slower = write("slower", 3, 1.5);
+  const std::string junit =
+      assay({"compare", base, slower, "--fail-on-regression", "-o", "junit"}).out;
+  EXPECT_THAT(junit, StartsWith("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "));
+  EXPECT_THAT(junit, HasSubstr("<failure message=\"slower: eager on prefill, "));
+  EXPECT_THAT(junit,
+              testing::ContainsRegex("<testsuite name=\"verdict\" tests=\"1\" failures=\"1\""));
+  EXPECT_THAT(assay({"compare", base, write("same", 2), "-o", "junit"}).out,
+              HasSubstr(" failures=\"0\" skipped=\"0\">"));
+  const std::string unseen =
+      assay({"compare", base, write("single", 4, 1, "abc", 1), "-o", "junit"}).out;
+  EXPECT_THAT(unseen, HasSubstr("<skipped message=\"no cell was judged\"/>"));
+  const fs::path summary = root_ / "summary.md";
+  ::setenv("GITHUB_STEP_SUMMARY", summary.c_str(), 1);
+  const std::string said =
+      assay({"compare", base, slower, "--fail-on-regression", "-o", "github"}).out;
+  ::unsetenv("GITHUB_STEP_SUMMARY");
+  EXPECT_THAT(said, StartsWith("::error title=assay compare::slower: eager on prefill, "));
+  EXPECT_THAT(said, HasSubstr("::error title=assay compare::FAILS: "));
+  EXPECT_THAT(said, Not(HasSubstr(" % ")));
+  EXPECT_THAT(*read_file(summary), HasSubstr("## Verdict\n\nFAILS: "));
+  EXPECT_THAT(refused({"compare", base, "--self-test", "-o", "junit"}), HasSubstr("--self-test"));
 }
 
 TEST_F(CompareCommand, ABusierMachineIsNamed) {

@@ -1,10 +1,13 @@
 // assay compare: whether a change made anything slower, with the exit status for CI; of two
 // bundles, of several runs a side, or of two programs that it measures side by side itself.
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
-#include "analysis/compare/compare.h"
+#include "analysis/compare/demands.h"
 #include "analysis/compare/false_alarms.h"
 #include "analysis/compare/runs.h"
 #include "analysis/compare/sides.h"
@@ -20,10 +23,15 @@
 #include "cli/process.h"
 #include "cli/study/measure.h"
 #include "report/html/judgement_pages.h"
+#include "report/judgements/ci_report.h"
 #include "report/judgements/compare_report.h"
 
 namespace assay::cli {
 namespace {
+
+// Besides the formats of other commands, those of services that run builds.
+enum class CompareFormat { kTable, kJson, kCsv, kMarkdown, kJunit, kGithub };
+const std::vector<std::string> kCompareFormats = {"table", "json", "csv", "md", "junit", "github"};
 
 struct Request {
   std::vector<std::string> bundles;     // or, of run, the programs and the study
@@ -32,7 +40,7 @@ struct Request {
   std::optional<double> margin;
   std::vector<std::string> vary;
   std::string history;
-  bool fail_on_regression = false;
+  CompareDemands demands;
   bool self_test = false;
   bool run = false;
   std::string bundle;  // of run: where it goes
@@ -44,7 +52,33 @@ struct Request {
   std::vector<const CLI::Option*> of_comparison;  // ... and with it
 };
 
-Result<int> run_self_test(const Request& request, OutputFormat format) {
+Result<OutputFormat> plain_format(CompareFormat format) {
+  if (format < CompareFormat::kJunit) return static_cast<OutputFormat>(format);
+  return bad_input("--self-test: expected -o table, json, csv or md, found one for builds");
+}
+
+// The lines that a runner of GitHub Actions obeys; its summary, if it has one, gets the Markdown.
+Result<std::string> github_text(const Comparison& comparison, const CompareDemands& demands) {
+  if (const char* path = std::getenv("GITHUB_STEP_SUMMARY"); path != nullptr && *path != '\0') {
+    std::ofstream summary(path, std::ios::app);
+    summary << render_comparison(comparison, OutputFormat::kMarkdown, demands);
+    if (!summary.flush()) {
+      return bad_input("GITHUB_STEP_SUMMARY: expected a file that can be written, found {}",
+                       quoted_excerpt(path));
+    }
+  }
+  return render_workflow_commands(comparison, demands);
+}
+
+Result<std::string> rendered(const Comparison& comparison, const CompareDemands& demands,
+                             CompareFormat format) {
+  if (format == CompareFormat::kJunit) return render_junit(comparison, demands);
+  if (format == CompareFormat::kGithub) return github_text(comparison, demands);
+  return render_comparison(comparison, static_cast<OutputFormat>(format), demands);
+}
+
+Result<int> run_self_test(const Request& request, CompareFormat of) {
+  ASSAY_TRY(const OutputFormat format, plain_format(of));
   if (request.bundles.size() != 1 || !request.candidates.empty()) {
     return bad_input("--self-test: expected one bundle, found {}",
                      request.bundles.size() + request.candidates.size());
@@ -58,18 +92,27 @@ Result<int> run_self_test(const Request& request, OutputFormat format) {
 }
 
 Result<int> print_comparison(const Request& request, const Comparison& comparison,
-                             OutputFormat format) {
+                             CompareFormat format) {
   if (!request.page.empty()) {
     ASSAY_CHECK(write_output_file(request.page, page_output(),
-                                  comparison_page(comparison, request.fail_on_regression)));
+                                  comparison_page(comparison, request.demands)));
   }
-  fmt::print("{}", render_comparison(comparison, format, request.fail_on_regression));
-  return comparison.failures(request.fail_on_regression).empty() ? 0 : 1;
+  ASSAY_TRY(const std::string text, rendered(comparison, request.demands, format));
+  fmt::print("{}", text);
+  switch (compare_outcome(comparison, request.demands)) {
+    case CompareOutcome::kPasses:
+      return 0;
+    case CompareOutcome::kNothingJudged:
+      return request.demands.any() ? 1 : 0;  // a demand that nobody looked at isn't met
+    case CompareOutcome::kFails:
+      break;
+  }
+  return 1;
 }
 
 // Compares the two sides that one bundle holds.
 Result<int> compare_both_sides(const Request& request, const std::string& folder,
-                               OutputFormat format) {
+                               CompareFormat format) {
   ASSAY_TRY(const Bundle bundle, read_bundle(folder));
   if (!has_sides(bundle)) {
     return bad_input(
@@ -88,7 +131,7 @@ std::string bundle_name(const std::string& study) {
   return fmt::format("{}-{}", std::filesystem::path(study).stem().string(), time);
 }
 
-Result<int> measure_both_sides(const Request& request, OutputFormat format) {
+Result<int> measure_both_sides(const Request& request, CompareFormat format) {
   if (request.bundles.size() != 3 || !request.candidates.empty()) {
     return bad_input(
         "--run: expected two programs and a study, BASE CAND STUDY, found {} arguments",
@@ -152,7 +195,7 @@ Result<Comparison> compare_bundles(const Request& request, const std::vector<Bun
 }
 
 // BASE CAND, or BASE... -- CAND...
-Result<int> compare_sets(Request request, OutputFormat format) {
+Result<int> compare_sets(Request request, CompareFormat format) {
   if (request.candidates.empty()) {
     if (request.bundles.size() != 2) {
       return bad_input(
@@ -188,7 +231,7 @@ Status check_options(const Request& request) {
   return {};
 }
 
-Result<int> run_compare(Request request, OutputFormat format) {
+Result<int> run_compare(Request request, CompareFormat format) {
   ASSAY_CHECK(check_options(request));
   ASSAY_CHECK(check_page_option(request.page));
   const bool of_sides = request.run || (request.bundles.size() == 1 && request.candidates.empty());
@@ -239,9 +282,19 @@ void add_compare_command(CLI::App& app, Selected& selected) {
                        "spread between those runs")
           ->type_name("DIR");
   CLI::Option* fail = command->add_flag(
-      "--fail-on-regression", request->fail_on_regression,
+      "--fail-on-regression", request->demands.regression,
       "exit 1 also if a cell is slower by more than the margin, loses more rows, or "
-      "gives other output");
+      "gives other output, and if no cell could be judged");
+  CLI::Option* open =
+      command->add_flag("--fail-on-undecided", request->demands.undecided,
+                        "exit 1 also if a cell has no verdict, or an inconclusive one");
+  CLI::Option* resolution =
+      command
+          ->add_option("--require-mde", request->demands.resolution,
+                       "exit 1 also if a cell's rows wouldn't show a difference of this share of "
+                       "the base's time, as 5% or 0.05")
+          ->transform(share_between(1e-6, 1))
+          ->type_name("SHARE");
   command
       ->add_option("--margin", request->margin,
                    "tolerated slowdown, as 2% or 0.02 (default 2%; with --run 0.5%)")
@@ -274,10 +327,21 @@ void add_compare_command(CLI::App& app, Selected& selected) {
           ->type_name("N");
   const CLI::Option* page = add_page_option(*command, request->page);
   request->of_self_test = {splits, seed};
-  request->of_comparison = {run, history, vary, fail, single, page};
-  const auto format = add_output_format(*command);
-  command->callback(
-      [=, &selected] { selected.body = [=] { return run_compare(*request, *format); }; });
+  request->of_comparison = {run, history, vary, fail, open, resolution, single, page};
+  const auto format = std::make_shared<std::string>("table");
+  command
+      ->add_option(
+          "-o,--output-format", *format,
+          "table (default), json, csv, md, junit (XML), or github (annotations, and a step "
+          "summary)")
+      ->check(known_words(kCompareFormats))
+      ->type_name("FORMAT");
+  command->callback([=, &selected] {
+    selected.body = [=] {
+      const auto at = std::ranges::find(kCompareFormats, *format) - kCompareFormats.begin();
+      return run_compare(*request, static_cast<CompareFormat>(at));
+    };
+  });
 }
 
 }  // namespace assay::cli

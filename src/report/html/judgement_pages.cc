@@ -21,8 +21,8 @@ std::string route_page(const Route& route) {
   return document_page(route_document(route), all_figures(route));
 }
 
-std::string comparison_page(const Comparison& of, bool on_regression) {
-  return document_page(comparison_document(of, on_regression), all_figures(of));
+std::string comparison_page(const Comparison& of, const CompareDemands& demands) {
+  return document_page(comparison_document(of, demands), all_figures(of));
 }
 
 }  // namespace assay

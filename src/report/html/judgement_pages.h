@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/compare/compare.h"
+#include "analysis/compare/demands.h"
 #include "gates/judge.h"
 #include "portability/portability.h"
 #include "routing/route.h"
@@ -13,7 +13,6 @@ namespace assay {
 std::string gate_page(const Judgement& judgement);
 std::string portability_page(const Portability& portability);
 std::string route_page(const Route& route);
-// `on_regression` as render_comparison()'s.
-std::string comparison_page(const Comparison& comparison, bool on_regression);
+std::string comparison_page(const Comparison& comparison, const CompareDemands& demands);
 
 }  // namespace assay

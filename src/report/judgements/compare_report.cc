@@ -345,13 +345,21 @@ Table flat_cells(const Comparison& c) {
   return table;
 }
 
+// The comparison, with its outcome first.
+Json comparison_json(const Comparison& c, const CompareDemands& demands) {
+  Json json = {{"verdict", compare_outcome_name(compare_outcome(c, demands))},
+               {"unmet", unmet_demands(c, demands)}};
+  json.update(comparison_to_json(c));
+  return json;
+}
+
 }  // namespace
 
-Document comparison_document(const Comparison& c, bool on_regression) {
-  const std::string word = verdict_word(c, on_regression);
+Document comparison_document(const Comparison& c, const CompareDemands& demands) {
+  const std::string word = verdict_word(c, demands);
   Document document{.title = fmt::format("Comparison: {} with {}", c.cand_name, c.base_name),
-                    .failed = word == "FAILS",
-                    .outcome = verdict_sentences(c, on_regression)};
+                    .failed = word != "passes",
+                    .outcome = verdict_sentences(c, demands)};
   document.outcome.front() = fmt::format("{}: {}", word, document.outcome.front());
   for (const Phase phase : kPhases) {
     document.sections.push_back({.title = std::string(phase_name(phase)),
@@ -365,19 +373,20 @@ Document comparison_document(const Comparison& c, bool on_regression) {
   return document;
 }
 
-std::string render_comparison(const Comparison& c, OutputFormat format, bool on_regression) {
+std::string render_comparison(const Comparison& c, OutputFormat format,
+                              const CompareDemands& demands) {
   switch (format) {
     case OutputFormat::kJson:
-      return to_json_text(comparison_to_json(c));
+      return to_json_text(comparison_json(c, demands));
     case OutputFormat::kCsv:
       return flat_cells(c).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown:
-      return render_markdown(comparison_document(c, on_regression));
+      return render_markdown(comparison_document(c, demands));
     case OutputFormat::kTable:
       break;
   }
   std::vector<ReportSection> sections = sections_of(c);
-  sections.push_back({"Verdict", verdict_sentences(c, on_regression)});
+  sections.push_back({"Verdict", verdict_sentences(c, demands)});
   return render_text(sections);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/compare/compare.h"
+#include "analysis/compare/demands.h"
 #include "analysis/compare/false_alarms.h"
 #include "base/tables/table.h"
 #include "report/report.h"
@@ -11,12 +11,11 @@
 namespace assay {
 
 // Crash rates first, then combined cells, then cell by cell. kCsv: one line a cell.
-// `on_regression`: regressions are said to fail, as with --fail-on-regression.
 std::string render_comparison(const Comparison& comparison, OutputFormat format,
-                              bool on_regression);
+                              const CompareDemands& demands);
 
 // The verdict in sentences, then the tables that they rest on.
-Document comparison_document(const Comparison& comparison, bool on_regression);
+Document comparison_document(const Comparison& comparison, const CompareDemands& demands);
 
 std::string render_self_test(const SelfTest& test, const CompareOptions& options,
                              OutputFormat format);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/compare/history.h"
+#include "base/add_once.h"
 #include "base/text/text.h"
 #include "report/judgements/compare_cells.h"
 
@@ -180,7 +181,7 @@ std::string closing_line(const Comparison& c) {
   const auto all = figures(c);
   const double margin = c.options.margin;
   if (std::ranges::none_of(all, [](const auto* cell) { return cell->verdict.has_value(); })) {
-    return sound + ". Speed was not judged.";
+    return "No cell was judged: nothing here says that the candidate is as fast as the base.";
   }
   std::vector<const ComparedCell*> slower;
   const ComparedCell* widest = nullptr;
@@ -216,20 +217,27 @@ std::string signed_percent_text(double share) {
   return share < 10 ? fmt::format("{:+.2f}", share * 100) : ">+999";
 }
 
-std::string verdict_word(const Comparison& c, bool on_regression) {
-  if (!c.failures(on_regression).empty()) return "FAILS";
-  const bool none = !c.cells.empty() && c.undecided() == static_cast<int64_t>(c.cells.size());
-  return none ? "not decided" : "passes";
+std::string verdict_word(const Comparison& c, const CompareDemands& demands) {
+  switch (compare_outcome(c, demands)) {
+    case CompareOutcome::kPasses:
+      return "passes";
+    case CompareOutcome::kNothingJudged:
+      return "NOTHING JUDGED";
+    case CompareOutcome::kFails:
+      break;
+  }
+  return "FAILS";
 }
 
-std::vector<std::string> verdict_sentences(const Comparison& c, bool on_regression) {
+std::vector<std::string> verdict_sentences(const Comparison& c, const CompareDemands& demands) {
   std::vector<std::string> lines = {counts_line(c)};
   add_basis(c, lines);
   add_few(c, lines);
   add_machine(c, lines);
   add_unseen(c, lines);
-  const auto failing = c.failures(on_regression);
-  const auto all = c.failures(true);
+  const auto failing = unmet_demands(c, demands);
+  std::vector<std::string> all = failing;
+  for (const std::string& failure : c.failures(true)) add_once(all, failure);
   for (const std::string& failure : all) {
     const bool fails = std::ranges::find(failing, failure) != failing.end();
     lines.push_back(fmt::format("{}: {}", fails ? "FAIL" : "warning", failure));

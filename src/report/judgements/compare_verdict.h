@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "analysis/compare/compare.h"
+#include "analysis/compare/demands.h"
 
 namespace assay {
 
-// `on_regression`: regressions are said to fail, as with --fail-on-regression.
-std::vector<std::string> verdict_sentences(const Comparison& comparison, bool on_regression);
+std::vector<std::string> verdict_sentences(const Comparison& comparison,
+                                           const CompareDemands& demands);
 
-// "FAILS", "passes", or "not decided" where nothing fails and no cell has a verdict.
-std::string verdict_word(const Comparison& comparison, bool on_regression);
+// "FAILS", "passes", or "NOTHING JUDGED".
+std::string verdict_word(const Comparison& comparison, const CompareDemands& demands);
 
 // "+7.29"; beyond ten times nobody reads the digits, and a table would burst.
 std::string signed_percent_text(double share);

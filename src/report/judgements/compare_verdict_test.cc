@@ -33,7 +33,7 @@ Comparison comparison_of(std::vector<ComparedCell> cells) {
 }
 
 std::string text_of(const Comparison& comparison) {
-  return join(verdict_sentences(comparison, true), "\n");
+  return join(verdict_sentences(comparison, {.regression = true}), "\n");
 }
 
 TEST(CompareVerdict, WhatIsSlowerWithoutAnAlarmIsNotCalledNothing) {
@@ -64,7 +64,7 @@ TEST(CompareReport, TheColumnsOfTheCellsAreExplainedOnce) {
     cell.base = cell.cand = ComparedSide();
     cell.machine = MachineShare();
   }
-  const std::string markdown = render_comparison(comparison, OutputFormat::kMarkdown, false);
+  const std::string markdown = render_comparison(comparison, OutputFormat::kMarkdown, {});
   EXPECT_THAT(markdown, HasSubstr("## kv_decode, cell by cell"));
   for (const char* once : {"mean time of warm ok rows", "machine: how much slower"}) {
     const size_t at = markdown.find(once);
@@ -83,12 +83,12 @@ TEST(CompareVerdict, OfOneProcessNothingIsSaidOfSpeed) {
   EXPECT_THAT(text_of(none),
               AllOf(HasSubstr("1 of 1 cell not decided: one process a side can't show what differs "
                               "between processes"),
-                    HasSubstr("Speed was not judged."), Not(HasSubstr("slower"))));
-  EXPECT_EQ(verdict_word(none, true), "not decided");
+                    HasSubstr("No cell was judged"), Not(HasSubstr("slower"))));
+  EXPECT_EQ(verdict_word(none, {.regression = true}), "NOTHING JUDGED");
   Comparison regressed = comparison_of({figure(1.4, Verdict::kSlower)});
   regressed.cells[0].regression = true;
-  EXPECT_EQ(verdict_word(regressed, true), "FAILS");
-  EXPECT_EQ(verdict_word(regressed, false), "passes");
+  EXPECT_EQ(verdict_word(regressed, {.regression = true}), "FAILS");
+  EXPECT_EQ(verdict_word(regressed, {}), "passes");
 }
 
 TEST(CompareVerdict, CellsJudgedByRowsAreSaidToBe) {
