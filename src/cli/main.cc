@@ -1,6 +1,7 @@
 // The program: picks the command, runs it, maps its error to the exit status.
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/habits.h"
 #include "cli/process.h"
 
 namespace assay::cli {
@@ -23,7 +25,10 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error, int
     at = at->get_subcommands().front();
     ++next;
   }
-  if (at->get_require_subcommand_min() == 0) return error.what();
+  if (at->get_require_subcommand_min() == 0) {
+    const std::span<char* const> words(argv, static_cast<size_t>(argc));
+    return error.what() + habit_hint(*at, words.subspan(static_cast<size_t>(next)));
+  }
   std::vector<std::string> names;
   for (const CLI::App* command : at->get_subcommands({})) names.push_back(command->get_name());
   const std::string found = argc > next ? fmt::format("\"{}\"", argv[next]) : "nothing";

@@ -249,8 +249,9 @@ std::string place_text(const AlikeArms& of, size_t i, const PhaseStrata& phase) 
         return a.longest >= b.shortest;
       }) == of.stretches.end();
   if (!neighbours) return fmt::format(" on {} of {} conditions", stretch.strata, all);
-  if (i + 1 == of.stretches.size()) return fmt::format(" from {} tokens on", stretch.shortest);
-  if (i == 0) return fmt::format(" up to {} tokens", stretch.longest);
+  if (i + 1 == of.stretches.size())
+    return fmt::format(" from {} on", counted(stretch.shortest, "token"));
+  if (i == 0) return fmt::format(" up to {}", counted(stretch.longest, "token"));
   if (stretch.shortest == stretch.longest) return fmt::format(" at {} tokens", stretch.shortest);
   return fmt::format(" at {} to {} tokens", stretch.shortest, stretch.longest);
 }

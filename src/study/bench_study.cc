@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "base/records/backend_traits.h"
 #include "base/records/json.h"
 #include "base/records/phase.h"
@@ -26,7 +29,7 @@ std::string numbers(const std::vector<int64_t>& values) {
 
 // Most graphs that a compiled arm may need in one process: one for each combination of sizes.
 int64_t most_graphs(const BenchTests& tests) {
-  const size_t lengths = tests.prompts.size() + tests.generations.size();
+  const size_t lengths = tests.prompts.size() + tests.generations.size() * tests.depths.size();
   return static_cast<int64_t>(tests.batches.size() * lengths);
 }
 
@@ -46,8 +49,8 @@ std::string dynamic_key(const BenchTests& tests, const BackendTraits& backend,
   return key;
 }
 
-// A line a cache, named as a list of caches names its arms. `word` is MODE, of the native engine,
-// or BACKEND:MODE.
+// A line a cache and number of threads, named as a list of caches names its arms. `word` is MODE,
+// of the native engine, or BACKEND:MODE.
 std::string arm_lines(const BenchTests& tests, const std::string& word) {
   const size_t colon = word.find(':');
   const bool native = backend_traits(word.substr(0, colon)).name.empty() || colon == word.npos;
@@ -56,16 +59,21 @@ std::string arm_lines(const BenchTests& tests, const std::string& word) {
   const std::string device =
       tests.device.empty() && backend.takes_gpu_unasked ? "cpu" : tests.device;
   std::string lines;
-  for (const std::string& cache : tests.caches) {
+  const auto add = [&](const std::string& cache, std::optional<int64_t> threads) {
     const std::string name = (native ? mode : fmt::format("{}-{}", backend.name, mode)) +
-                             (tests.caches.size() > 1 ? "-" + cache : "");
+                             (tests.caches.size() > 1 ? "-" + cache : "") +
+                             (tests.threads.size() > 1 ? fmt::format("-t{}", *threads) : "");
     lines += fmt::format("  - {{name: {}, backend: {}, mode: {}, cache: {}", quoted(name),
                          backend.name, quoted(mode), quoted(cache));
     lines += dynamic_key(tests, backend, mode, cache);
     if (!device.empty()) lines += ", device: " + quoted(device);
     if (tests.dtype == kFp8) lines += fmt::format(", dtype: {}", kFp8);
-    if (tests.threads > 0) lines += fmt::format(", threads: {}", tests.threads);
+    if (threads) lines += fmt::format(", threads: {}", *threads);
     lines += "}\n";
+  };
+  for (const std::string& cache : tests.caches) {
+    if (tests.threads.empty()) add(cache, std::nullopt);
+    for (const int64_t threads : tests.threads) add(cache, threads);
   }
   return lines;
 }
@@ -83,17 +91,19 @@ std::string scenario_line(int64_t tokens, Phase phase) {
 
 // A prompt that is prefilled and decoded behind is one scenario of both phases.
 std::string scenario_lines(const BenchTests& tests) {
+  const auto depths = tests.generations.empty() ? std::vector<int64_t>() : tests.depths;
+  const auto has = [](const std::vector<int64_t>& of, int64_t tokens) {
+    return std::ranges::find(of, tokens) != of.end();
+  };
   std::string lines;
-  bool decoded = tests.generations.empty();
   for (const int64_t tokens : tests.prompts) {
-    if (!decoded && tokens == tests.depth) {
-      lines += fmt::format("  - prompt_{}\n", tokens);
-      decoded = true;
-    } else {
-      lines += scenario_line(tokens, Phase::kPrefill);
-    }
+    lines += has(depths, tokens) ? fmt::format("  - prompt_{}\n", tokens)
+                                 : scenario_line(tokens, Phase::kPrefill);
   }
-  return decoded ? lines : lines + scenario_line(tests.depth, Phase::kKvDecode);
+  for (const int64_t tokens : depths) {
+    if (!has(tests.prompts, tokens)) lines += scenario_line(tokens, Phase::kKvDecode);
+  }
+  return lines;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct BenchTests {
   std::string dtype = {};                     // empty: as stored
   std::vector<int64_t> prompts = {128, 512};  // prefill of so many tokens, each; may be empty
   std::vector<int64_t> generations = {64};    // decoding of so many tokens, each; may be empty
-  int64_t depth = 1;                          // tokens in the cache before them
+  std::vector<int64_t> depths = {1};          // tokens in the cache before them, each
   std::vector<int64_t> batches = {1};
   std::vector<std::string> arms = {"eager", "compiled"};  // MODE of native arms, or torch:MODE
   std::vector<std::string> caches = {"static"};
@@ -28,11 +28,12 @@ struct BenchTests {
   // each cell over a static cache, and on none over a cache that grows.
   std::string dynamic = {};
   std::string device = {};  // empty: the processor
-  int64_t threads = 0;      // 0: as many as the process may run on
+  std::vector<int64_t> threads =
+      {};  // of each arm, an arm each; empty: as many as the process may run on
   int64_t repetitions = 20;
 };
 
-// The text of a study that prefills a prompt only, and decodes behind one of `depth` tokens only.
+// The text of a study that prefills a prompt only, and decodes behind those of `depths` only.
 // Parity comes after timing: in the processes that were timed, so that it costs no further starts.
 std::string bench_study(const BenchTests& tests);
 

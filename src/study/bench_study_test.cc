@@ -42,11 +42,11 @@ TEST(BenchStudy, IsThePlanOfAStudyFileThatSaysTheSame) {
                          .dtype = "",
                          .prompts = {7},
                          .generations = {4, 8},
-                         .depth = 7,
+                         .depths = {7},
                          .arms = {"compiled"},
                          .caches = {"dynamic", "static"},
                          .device = "cuda:1",
-                         .threads = 2,
+                         .threads = {2},
                          .repetitions = 6};
   const auto written = parse_study(R"(
 name: bench
@@ -66,6 +66,22 @@ parity: after
   const Study study = parsed(tests);
   EXPECT_EQ(to_json_text(plan_to_json(study, make_plan(study))),
             to_json_text(plan_to_json(*written, make_plan(*written))));
+}
+
+TEST(BenchStudy, SeveralDepthsAndThreadsAreCellsAndArms) {
+  const Study study = parsed({.models = {{"m", "m"}},
+                              .prompts = {8},
+                              .generations = {4},
+                              .depths = {1, 8},
+                              .arms = {"eager"},
+                              .threads = {1, 2}});
+  EXPECT_THAT(cells_of(study), ElementsAre("c000-eager-t1-m-prefill-prompt_8-b1",
+                                           "c001-eager-t2-m-prefill-prompt_8-b1",
+                                           "c002-eager-t1-m-kv_decode-prompt_8-b1-n4",
+                                           "c003-eager-t2-m-kv_decode-prompt_8-b1-n4",
+                                           "c004-eager-t1-m-kv_decode-prompt_1-b1-n4",
+                                           "c005-eager-t2-m-kv_decode-prompt_1-b1-n4"));
+  EXPECT_EQ(study.arms[1].threads, 2);
 }
 
 // The arms' type, not that of the weights.

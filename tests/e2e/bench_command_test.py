@@ -179,6 +179,10 @@ class BenchCommand(ProgramTest):
                                        "--arms", "eager", "-o", "json"))
         self.assertEqual([row["test"] for row in rows], ["tg2 @ d6", "tg2 @ d6 b2", "tg3 @ d6", "tg3 @ d6 b2"])
         self.assertEqual({(row["n_depth"], row["n_prompt"]) for row in rows}, {(6, 0)})
+        rows = json.loads(self.succeed("bench", "model", "-p", "0", "-n", "2", "-d", "0,6", "-t", "1,2", "-r", "2",
+                                       "--arms", "eager", "-o", "json"))
+        self.assertEqual([(row["arm"], row["n_threads"], row["n_depth"]) for row in rows],
+                         [("eager-t1", 1, 1), ("eager-t2", 2, 1), ("eager-t1", 1, 6), ("eager-t2", 2, 6)])
 
     def start_long(self):
         """A bench that goes on for far longer than the test."""
@@ -251,6 +255,10 @@ class BenchCommand(ProgramTest):
 
     def test_what_is_wrong_is_named(self):
         self.assert_refused(["bench", "modle"], "checkpoint's folder", "modle")
+        for habit, here in (("--reps", "-r"), ("-ngl", "--device cuda"), ("--n-prompts", "--n-prompt")):
+            done = self.assay("bench", "model", habit, "5")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertRegex(done.stderr, rf'did you mean "?{here}"?\?')
         self.assert_refused(["bench", "tiny-lama"], "did you mean")
         self.assert_refused(["bench", "model", "./model"], "each model once", "./model")
         self.assert_refused(["bench", "model", "-p", "0", "-n", "0"], "at least one length above 0")

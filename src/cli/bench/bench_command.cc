@@ -1,5 +1,6 @@
 // assay bench MODEL...: no study file, one row a test and arm. It writes the study itself, measures
 // it as `assay run` would, and shows the findings as a benchmark's rows.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -160,21 +161,29 @@ void take_value(std::vector<T>& values, bool& given, const std::string& flags, T
       fmt::format("{}: expected each value once, found {} again", flags, value));
 }
 
-// `zero`: stands for no test at all.
+// A 0 among counts.
+enum class Zero {
+  kRefused,
+  kNoTest,
+  kOne,  // of tokens before others: there is always one
+};
+
 void add_counts(CLI::App& command, const std::string& flags, const std::string& help,
-                std::vector<int64_t>& values, bool zero) {
+                std::vector<int64_t>& values, Zero zero, int64_t most = 1'000'000) {
   const auto given = std::make_shared<bool>(false);
-  const CLI::Validator check = count_between(zero ? 0 : 1, 1'000'000);
-  add_list(command, flags, "N,...", help, [&values, given, flags, check](const std::string& text) {
-    std::string checked = text;
-    if (const std::string wrong = check(checked); !wrong.empty()) {
-      throw CLI::ValidationError(fmt::format("{}: {}", flags, wrong));
-    }
-    int64_t value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    take_value(values, *given, flags, value);
-    std::erase(values, 0);
-  });
+  const CLI::Validator check = count_between(zero == Zero::kRefused ? 1 : 0, most);
+  add_list(command, flags, "N,...", help,
+           [&values, given, flags, check, zero](const std::string& text) {
+             std::string checked = text;
+             if (const std::string wrong = check(checked); !wrong.empty()) {
+               throw CLI::ValidationError(fmt::format("{}: {}", flags, wrong));
+             }
+             int64_t value = 0;
+             std::from_chars(text.data(), text.data() + text.size(), value);
+             if (zero == Zero::kOne) value = std::max<int64_t>(value, 1);
+             take_value(values, *given, flags, value);
+             std::erase(values, 0);
+           });
 }
 
 CLI::Option* add_words(CLI::App& command, const std::string& flags, const std::string& type,
@@ -188,17 +197,17 @@ CLI::Option* add_words(CLI::App& command, const std::string& flags, const std::s
 void add_tests(CLI::App& command, BenchTests& tests) {
   add_counts(command, "-p,--n-prompt",
              "lengths of the prompts to prefill (default 128,512); 0 measures no prefill",
-             tests.prompts, true);
+             tests.prompts, Zero::kNoTest);
   add_counts(command, "-n,--n-gen",
              "numbers of tokens to generate (default 64); 0 measures no generation",
-             tests.generations, true);
-  command
-      .add_option("-d,--n-depth", tests.depth,
-                  "tokens in the cache before the first generated token (default 1)")
-      ->check(count_between(1, 1'000'000))
-      ->type_name("N");
+             tests.generations, Zero::kNoTest);
+  add_counts(
+      command, "-d,--n-depth",
+      "tokens in the cache before the first generated token, each (default 1; 0 is 1, since a "
+      "prompt has one)",
+      tests.depths, Zero::kOne);
   add_counts(command, "-b,--batch", "number of sequences in a batch (default 1)", tests.batches,
-             false);
+             Zero::kRefused);
   command
       .add_option("-r,--repetitions", tests.repetitions,
                   "repetitions of each test and arm, one at least for each of its processes "
@@ -225,11 +234,11 @@ void add_tests(CLI::App& command, BenchTests& tests) {
       .add_option("--device", tests.device, "device that computes: cpu (default), cuda or cuda:N")
       ->check(device_word())
       ->type_name("DEVICE");
-  command
-      .add_option("-t,--threads", tests.threads,
-                  "threads of each arm on the CPU (default: as many as the process may use)")
-      ->check(count_between(1, kMostThreads))
-      ->type_name("N");
+  add_counts(
+      command, "-t,--threads",
+      "threads of each arm on the CPU; an arm each of several (default: as many as the process "
+      "may use)",
+      tests.threads, Zero::kRefused, kMostThreads);
   command
       .add_option("--dtype", tests.dtype,
                   "type of the weights: fp32, fp16 or bf16 (default: as stored); fp8: that of a "

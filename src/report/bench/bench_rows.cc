@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "report/phase_answers.h"
 #include "report/screen/parts.h"
 #include "report/sections/sections.h"
 
@@ -82,7 +83,11 @@ Bench make_bench(const Findings& findings, const std::vector<Speed>& speeds,
               .baseline = findings.study.baseline,
               .started_at = findings.study.started_at,
               .rows = {},
+              .sentences = {},
               .remarks = remarks_of(findings)};
+  for (PhaseAnswer& answer : phase_answers(findings)) {
+    bench.sentences.push_back(std::move(answer.sentence));
+  }
   for (const BenchedModel& model : models) {
     for (const Speed& speed : speeds) {
       const Stratum& stratum = findings.strata[speed.stratum];

@@ -48,6 +48,7 @@ struct Bench {
   std::string started_at;
   // The rows by model in the order given, then by test, then by arm.
   std::vector<BenchRow> rows;
+  std::vector<std::string> sentences;  // one a phase (phase_answers.h)
   // Reasons to doubt the rows: one line each.
   std::vector<std::string> remarks;
 };

@@ -258,6 +258,9 @@ std::string terminal_text(const Bench& bench, std::optional<size_t> columns) {
   const auto left_out = columns ? narrow(table, *columns) : std::vector<std::string>();
   const std::string title = shared.empty() ? bench.host : fmt::format("{}; {}", shared, bench.host);
   std::string text = text_lines(shown_line(title), 0, columns ? width : kLongestLine);
+  for (const std::string& sentence : bench.sentences) {
+    text += text_lines(shown_line(sentence), 2, width);
+  }
   text += table.render(OutputFormat::kTable) + text_lines(legend(bench), 0, width);
   if (!left_out.empty()) {
     text += text_lines(fmt::format("left out, as the terminal is narrow: {} (-o csv has all)",
@@ -287,6 +290,9 @@ std::string markdown_text(const Bench& bench) {
   add_lost(bench.rows, table);
   std::string text = table.render(OutputFormat::kMarkdown);
   text += fmt::format("\n{}.\n", markdown_line(legend(bench)));
+  for (const std::string& sentence : bench.sentences) {
+    text += fmt::format("\n{}\n", markdown_line(sentence));
+  }
   if (!bench.remarks.empty()) text += "\n";
   for (const std::string& remark : first_remarks(bench)) {
     text += "- " + markdown_line(remark) + "\n";
