@@ -18,7 +18,7 @@ struct Habit {
 
 // From the help texts of llama-bench (build 4600), hyperfine 1.18, optimum-benchmark and vLLM's
 // benchmark.
-constexpr std::array<Habit, 21> kHabits = {{
+constexpr std::array<Habit, 20> kHabits = {{
     {"bench", "-ngl", "--device cuda"},
     {"bench", "--n-gpu-layers", "--device cuda"},
     {"bench", "-dev", "--device"},
@@ -37,7 +37,6 @@ constexpr std::array<Habit, 21> kHabits = {{
     {"run", "--output", "-o"},
     {"run", "--reps", "the study's key repetitions"},
     {"probe", "--runs", "-r"},
-    {"probe", "--warmup", "the first calls, which are left out as cold"},
     {"probe", "--export-json", "-o json"},
     {"", "--format", "-o"},
 }};

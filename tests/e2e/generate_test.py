@@ -81,6 +81,14 @@ class Generate(unittest.TestCase):
         self.refuse(rf"prompt: expected at most {positions} tokens \(the model's positions\), found {positions + 1}$",
                     self.model, " ".join(["5"] * (positions + 1)), "--ids")
 
+    def test_an_architecture_is_made_once(self):
+        kept = Path(self.folder.name) / "kept"
+        command = ["env", f"ASSAY_MODEL_CACHE={kept}", ASSAY, "generate", "tiny-llama", "1 2", "--ids", "-n", "3"]
+        first, again = (subprocess.run(command, capture_output=True, text=True) for _ in range(2))
+        self.assertEqual((first.returncode, len(first.stdout.split())), (0, 3), first.stderr)
+        self.assertEqual(again.stdout, first.stdout)
+        self.assertTrue((kept / "tiny-llama").is_dir())
+
     def test_refusals(self):
         self.refuse("prompt: expected at least one token, found none$", self.model, "")
         self.refuse(r'--tokens: expected an integer from 1 to 1000000000, found "0"$', self.model, "x", "-n", 0)

@@ -232,8 +232,18 @@ class Probe(ProgramTest):
         self.assertIn("| 7", self.succeed("probe", "--unit", "ms", "-r", "1", "-o", "md", "--", "echo", "7 ms"))
         self.assertIn("7 ms", self.assay("probe", "--unit", "ms", "-r", "1", "-v", "--", "echo", "7 ms").stderr)
 
+    def test_without_a_figure_its_time_is_measured(self):
+        found = self.probed("-r", "3", "--", "sleep", "0.05")
+        self.assertEqual((found["unit"], found["pattern"], found["n"]), ("s", None, 3))
+        for one in found["invocations"]:
+            self.assertEqual(one["values"], [one["seconds"]])
+            self.assertGreaterEqual(one["seconds"], 0.05)
+        failed = self.probed("-r", "2", "--warmup", "0", "--", "false", status=1)
+        self.assertEqual((failed["n"], failed["lost"]), (0, 2), "a command that fails has no time")
+
     def test_what_cant_be_probed_is_refused(self):
-        self.assert_refused(["probe", "--", "true"], "--pattern")
+        self.assert_refused(["probe", "--skip", "1", "--", "true"], "--skip", "--pattern")
+        self.assert_refused(["probe", "--save", "b", "--", "true"], "--save", "--pattern")
         self.assert_refused(["probe", "--pattern", "x", "--", "true"], "one named group")
         self.assert_refused(["probe", "--pattern", "(?<v>x", "--", "true"], "a regular expression")
         self.assert_refused(["probe", "--unit", "ms", "--", "no-such-program"], "no-such-program")

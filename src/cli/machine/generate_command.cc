@@ -15,6 +15,7 @@
 #include "base/records/device_name.h"
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
+#include "cli/bench/bench_models.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "engine/codegen/kernel_cache.h"
@@ -277,13 +278,15 @@ void print_figures(Session& session, size_t prompt_tokens, const Outcome& outcom
 
 Result<int> run_generate(const GenerateOptions& options) {
   ASSAY_TRY(const auto session_opts, session_options(options));
-  ASSAY_TRY(Session session, Session::open(options.model, session_opts));
+  ASSAY_TRY(const std::vector<BenchedModel> found, find_models({options.model}));
+  const std::string& folder = found.front().path;
+  ASSAY_TRY(Session session, Session::open(folder, session_opts));
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> prompt;
   if (options.ids) {
     ASSAY_TRY(prompt, parse_ids(options.prompt));
   } else {
-    ASSAY_TRY(tokenizer, Tokenizer::open(options.model));
+    ASSAY_TRY(tokenizer, Tokenizer::open(folder));
     ASSAY_TRY(prompt, tokenizer->encode(options.prompt, true));
   }
   if (prompt.empty()) return bad_input("prompt: expected at least one token, found none");
@@ -337,7 +340,12 @@ void add_generate_command(CLI::App& app, Selected& selected) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand(
       "generate", "continue a prompt greedily; the text goes to stdout, figures go to stderr");
-  command->add_option("MODEL", options->model, "checkpoint folder")->required();
+  command
+      ->add_option(
+          "MODEL", options->model,
+          "checkpoint folder, or an architecture of `assay model make`, whose random weights "
+          "are made once and kept in the cache")
+      ->required();
   command->add_option("PROMPT", options->prompt, "text, or token ids with --ids")->required();
   command->add_option("-n,--tokens", options->new_tokens, "number of new tokens (default 128)")
       ->check(count_between(1));

@@ -62,13 +62,16 @@ struct ProbeResult {
   stats::Reproduction reproduction;  // where there is a target
 };
 
-// bad_input: no pattern, or one with other than one named group.
+// True if the figure is an invocation's wall clock: no pattern and no unit tell another.
+bool times_invocations(const ProbeOptions& options);
+
+// The pattern that takes the figure. bad_input: one with other than one named group.
 Result<TextPattern> probe_pattern(const ProbeOptions& options);
 
-// Runs the command so many times, and shows its progress on a terminal. Absent: the user stopped
-// it.
+// Runs the command so many times, and shows its progress on a terminal. `pattern` is null where the
+// invocations are timed. Absent: the user stopped it.
 Result<std::optional<std::vector<Probed>>> probe_invocations(const ProbeOptions& options,
-                                                             const TextPattern& pattern,
+                                                             const TextPattern* pattern,
                                                              int64_t warmups, int64_t measured);
 
 // The figures over the invocations that count.
@@ -84,7 +87,8 @@ Status check_probe_save(const ProbeOptions& options, const TextPattern& pattern)
 Result<std::optional<std::vector<Probed>>> probe_into_bundle(const ProbeOptions& options,
                                                              const TextPattern& pattern);
 
-void show_probe(const ProbeOptions& options, const TextPattern& pattern, const ProbeResult& result,
+// `pattern`: its text; empty where invocations were timed.
+void show_probe(const ProbeOptions& options, const std::string& pattern, const ProbeResult& result,
                 OutputFormat format);
 
 }  // namespace assay::cli

@@ -1,6 +1,7 @@
 // assay probe -- COMMAND: a benchmark command's figure without a study, and how near it comes to a
 // published one.
 #include <memory>
+#include <optional>
 
 #include "base/records/phase.h"
 #include "base/text/text.h"
@@ -19,23 +20,35 @@ Status check_bands(const stats::BandLimits& bands) {
                    bands.match, bands.weak);
 }
 
-Result<int> run_probe(const ProbeOptions& options, OutputFormat format) {
+Result<int> run_probe(ProbeOptions options, OutputFormat format) {
   if (options.command.front().empty()) {
     return bad_input("probe: expected a command behind \"--\", found an empty word");
   }
   ASSAY_CHECK(check_bands(options.bands));
-  ASSAY_TRY(const TextPattern pattern, probe_pattern(options));
   const bool saves = !options.save.bundle.empty();
-  if (saves) ASSAY_CHECK(check_probe_save(options, pattern));
-  ASSAY_TRY(auto invocations,
-            saves ? probe_into_bundle(options, pattern)
-                  : probe_invocations(options, pattern, options.warmup, options.repetitions));
+  std::optional<TextPattern> pattern;
+  if (times_invocations(options)) {
+    if (saves || options.skip > 0) {
+      return bad_input(
+          "{}: expected --unit or --pattern beside it, found neither: an invocation's own time is "
+          "one "
+          "sample, and no row of a phase",
+          saves ? "--save" : "--skip");
+    }
+    options.unit = "s";
+  } else {
+    ASSAY_TRY(pattern, probe_pattern(options));
+  }
+  if (saves) ASSAY_CHECK(check_probe_save(options, *pattern));
+  ASSAY_TRY(auto invocations, saves ? probe_into_bundle(options, *pattern)
+                                    : probe_invocations(options, pattern ? &*pattern : nullptr,
+                                                        options.warmup, options.repetitions));
   if (!invocations) {
     if (!saves) tell("assay: interrupted; a probe keeps nothing without --save\n");
     return kExitInterrupted;
   }
   const ProbeResult result = probe_result(options, *std::move(invocations));
-  show_probe(options, pattern, result, format);
+  show_probe(options, pattern ? pattern->text() : "", result, format);
   if (result.means.empty()) return 1;
   return result.reproduction.band == stats::ReproductionBand::kNone ? 1 : 0;
 }
@@ -105,7 +118,8 @@ void add_save(CLI::App& command, ProbeSave& save) {
 
 void add_probe_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
-      "probe", "run a benchmark command several times, and read its figure by a pattern");
+      "probe",
+      "run a command several times: its time, or the figure that it prints, by a unit or pattern");
   const auto options = std::make_shared<ProbeOptions>();
   command
       ->add_option("command", options->command,
@@ -115,7 +129,8 @@ void add_probe_command(CLI::App& app, Selected& selected) {
   command
       ->add_option("--pattern", options->pattern,
                    "regular expression (PCRE2) with one named group, (?<value>...), that takes the "
-                   "figure; each match is a sample (default: a number in front of --unit)")
+                   "figure; each match is a sample (default: a number in front of --unit, or the "
+                   "invocation's wall clock)")
       ->type_name("REGEX");
   command->add_option("--unit", options->unit, "unit of the figure, such as tok/s")
       ->type_name("UNIT");

@@ -54,7 +54,7 @@ void take_values(const ProbeOptions& options, const std::vector<Figures>& figure
 }
 
 // Absent: the user stopped it.
-Result<std::optional<Probed>> probe_once(const ProbeOptions& options, const TextPattern& pattern,
+Result<std::optional<Probed>> probe_once(const ProbeOptions& options, const TextPattern* pattern,
                                          int interrupt_fd) {
   InvocationSpec spec{.argv = options.command};
   spec.folder = options.workdir;
@@ -69,7 +69,11 @@ Result<std::optional<Probed>> probe_once(const ProbeOptions& options, const Text
     fail(probed, *failure, ran_out_of_memory(invocation, *failure));
     return std::optional(std::move(probed));
   }
-  const auto figures = read_figures(std::span(&pattern, 1), invocation);
+  if (pattern == nullptr) {
+    probed.values = {invocation.seconds};
+    return std::optional(std::move(probed));
+  }
+  const auto figures = read_figures(std::span(pattern, 1), invocation);
   if (figures) {
     take_values(options, *figures, probed);
   } else {
@@ -85,12 +89,11 @@ void cut_at_zero(std::optional<stats::Interval>& interval) {
 
 }  // namespace
 
+bool times_invocations(const ProbeOptions& options) {
+  return options.pattern.empty() && options.unit.empty();
+}
+
 Result<TextPattern> probe_pattern(const ProbeOptions& options) {
-  if (options.pattern.empty() && options.unit.empty()) {
-    return bad_input(
-        "--pattern: expected a regular expression with a named group, (?<value>...), or "
-        "--unit for the number in front of it, found neither");
-  }
   if (options.unit.find("\\E") != std::string::npos) {
     return bad_input("--unit: expected a text without \\E, found {}", quoted_excerpt(options.unit));
   }
@@ -101,7 +104,7 @@ Result<TextPattern> probe_pattern(const ProbeOptions& options) {
 }
 
 Result<std::optional<std::vector<Probed>>> probe_invocations(const ProbeOptions& options,
-                                                             const TextPattern& pattern,
+                                                             const TextPattern* pattern,
                                                              int64_t warmups, int64_t measured) {
   ASSAY_TRY(Interrupt interrupt, Interrupt::create());
   std::vector<Probed> invocations;

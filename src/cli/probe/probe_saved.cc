@@ -146,7 +146,7 @@ Status check_probe_save(const ProbeOptions& options, const TextPattern& pattern)
 Result<std::optional<std::vector<Probed>>> probe_into_bundle(const ProbeOptions& options,
                                                              const TextPattern& pattern) {
   using Invocations = std::vector<Probed>;
-  ASSAY_TRY(auto invocations, probe_invocations(options, pattern, options.warmup, 0));
+  ASSAY_TRY(auto invocations, probe_invocations(options, &pattern, options.warmup, 0));
   if (!invocations) {
     tell("assay: interrupted; nothing is measured yet\n");
     return std::optional<Invocations>();

@@ -101,7 +101,7 @@ Json probe_json(const ProbeOptions& options, const std::string& pattern,
   }
   Json json = {{"schema_version", kProbeSchemaVersion},
                {"command", options.command},
-               {"pattern", pattern},
+               {"pattern", pattern.empty() ? Json() : Json(pattern)},
                {"unit", options.unit},
                {"invocations", std::move(invocations)},
                {"n", result.means.size()},
@@ -127,10 +127,10 @@ Json probe_json(const ProbeOptions& options, const std::string& pattern,
 
 }  // namespace
 
-void show_probe(const ProbeOptions& options, const TextPattern& pattern, const ProbeResult& result,
+void show_probe(const ProbeOptions& options, const std::string& pattern, const ProbeResult& result,
                 OutputFormat format) {
   if (format == OutputFormat::kJson) {
-    fmt::print("{}", to_json_text(probe_json(options, pattern.text(), result)));
+    fmt::print("{}", to_json_text(probe_json(options, pattern, result)));
     return;
   }
   print_table(invocation_table(options, result), format);
