@@ -133,8 +133,8 @@ void show_probe(const ProbeOptions& options, const std::string& pattern, const P
     fmt::print("{}", to_json_text(probe_json(options, pattern, result)));
     return;
   }
+  if (format != OutputFormat::kCsv) fmt::print("{}\n", summary_text(options, result));
   print_table(invocation_table(options, result), format);
-  if (format != OutputFormat::kCsv) fmt::print("\n{}", summary_text(options, result));
 }
 
 }  // namespace assay::cli

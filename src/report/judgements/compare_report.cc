@@ -7,6 +7,7 @@
 #include "report/judgements/compare_cells.h"
 #include "report/judgements/compare_verdict.h"
 #include "report/judgements/sides_section.h"
+#include "report/screen/fitter.h"
 #include "report/sections/sections.h"
 
 namespace assay {
@@ -360,7 +361,7 @@ Document comparison_document(const Comparison& c, const CompareDemands& demands)
   Document document{.title = fmt::format("Comparison: {} with {}", c.cand_name, c.base_name),
                     .failed = word != "passes",
                     .outcome = verdict_sentences(c, demands)};
-  document.outcome.front() = fmt::format("{}: {}", word, document.outcome.front());
+  document.outcome.insert(document.outcome.begin(), verdict_headline(c, demands));
   for (const Phase phase : kPhases) {
     document.sections.push_back({.title = std::string(phase_name(phase)),
                                  .figures = {fmt::format("{}-compared", phase_name(phase))},
@@ -387,7 +388,9 @@ std::string render_comparison(const Comparison& c, OutputFormat format,
   }
   std::vector<ReportSection> sections = sections_of(c);
   sections.push_back({"Verdict", verdict_sentences(c, demands)});
-  return render_text(sections);
+  // A reader sees the end of a long text first, and a script its beginning: both have the verdict.
+  return join(screen_lines(verdict_headline(c, demands), 2, 3), "\n") + "\n\n" +
+         render_text(sections);
 }
 
 std::string render_self_test(const SelfTest& test, const CompareOptions& options,

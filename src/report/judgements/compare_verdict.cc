@@ -229,6 +229,17 @@ std::string verdict_word(const Comparison& c, const CompareDemands& demands) {
   return "FAILS";
 }
 
+std::string verdict_headline(const Comparison& c, const CompareDemands& demands) {
+  const std::string word = verdict_word(c, demands);
+  const std::vector<std::string> unmet = unmet_demands(c, demands);
+  const std::vector<std::string> all = unmet.empty() ? c.failures(true) : unmet;
+  if (all.empty()) return fmt::format("{}: {}", word, closing_line(c));
+  const std::string more =
+      all.size() > 1 ? fmt::format(", and {} more", all.size() - 1) : std::string();
+  return fmt::format("{}: {}{}{}", word, unmet.empty() ? "nothing is demanded, but " : "",
+                     all.front(), more);
+}
+
 std::vector<std::string> verdict_sentences(const Comparison& c, const CompareDemands& demands) {
   std::vector<std::string> lines = {counts_line(c)};
   add_basis(c, lines);

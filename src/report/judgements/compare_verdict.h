@@ -14,6 +14,10 @@ std::vector<std::string> verdict_sentences(const Comparison& comparison,
 // "FAILS", "passes", or "NOTHING JUDGED".
 std::string verdict_word(const Comparison& comparison, const CompareDemands& demands);
 
+// The whole verdict in a sentence: "FAILS: slower: eager on prefill, ...: 1.50 [1.48, 1.52] of the
+// base's time, and 2 more".
+std::string verdict_headline(const Comparison& comparison, const CompareDemands& demands);
+
 // "+7.29"; beyond ten times nobody reads the digits, and a table would burst.
 std::string signed_percent_text(double share);
 
