@@ -2,6 +2,7 @@
 #include "stats/audit/admission.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace assay::stats {
 
@@ -17,6 +18,11 @@ Admission::Admission(const PublishedRow& row) : row_(row) {
   is_paired_ = has(kSdDiff) || has(kCorrelation);
   may_be_paired_ = !(has(kNA) && has(kNB)) || value(kNA) == value(kNB);
   has_counts_ = has(kCountA) && has(kTotalA) && has(kCountB) && has(kTotalB);
+  has_odds_ = has(kOddsRatio);
+  for (const auto& [count, total] : {std::pair{kCountA, kTotalA}, {kCountB, kTotalB}}) {
+    const bool both = has(count) && has(total);
+    if (both && (value(count) == 0 || value(count) == value(total))) has_empty_cell_ = true;
+  }
   for (const Figure figure : {kMeanA, kSdA, kT, kZ, kD, kDelta, kF}) {
     has_means_ = has_means_ || has(figure);
   }
@@ -26,6 +32,9 @@ bool Admission::admits(const ConventionSet& set, std::span<const Axis> axes) con
   const bool of_test = std::ranges::find(axes, Axis::kTest) != axes.end();
   for (const Axis axis : axes) {
     if (!row_.declared.allows(axis, set.at(axis))) return false;
+    const bool is_woolf =
+        axis == Axis::kOddsBy && set.get<OddsBy>(axis) == OddsBy::kWoolf && has_empty_cell_;
+    if (is_woolf && !row_.declared.is_declared(axis)) return false;
   }
   if (!of_test) return true;
   const bool one_group = set.test() == TestKind::kPaired || set.test() == TestKind::kOneSample;
@@ -61,8 +70,10 @@ bool Admission::leaves_open(Figure figure) const {
 
 bool Admission::admits(TestKind test) const {
   const bool is_normal = test == TestKind::kZ || test == TestKind::kZPooled;
-  if (test >= TestKind::kFisher) return has_counts_;
-  if (has_counts_ && !has_means_) return false;
+  const bool has_table = has_counts_ || has_odds_;
+  if (test == TestKind::kWoolf && has_empty_cell_) return false;
+  if (test >= TestKind::kFisher) return has_table;
+  if (has_table && !has_means_) return false;
   if (has_z_ != is_normal && (has_z_ || has_df_)) return false;
   if (test == TestKind::kOneSample) return !has_b_ && !is_paired_;
   if (has_mu_) return false;

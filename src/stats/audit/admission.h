@@ -47,6 +47,8 @@ class Admission {
   bool is_paired_ = false;
   bool may_be_paired_ = false;
   bool has_counts_ = false;
+  bool has_odds_ = false;
+  bool has_empty_cell_ = false;  // of the counts' table: its odds ratio needs halves added
   bool has_means_ = false;
 };
 

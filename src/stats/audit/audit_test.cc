@@ -2,11 +2,14 @@
 // one set of conventions for a row, and what a declared method binds.
 #include "stats/audit/audit.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
+#include "base/random.h"
 #include "stats/audit/published_table.h"
 
 namespace assay::stats {
@@ -156,6 +159,23 @@ const ColumnCase kCases[] = {
     {kRateBLow, "count_b,rate_b_low", "5 of 30,0.056", "5 of 30,0.10"},
     {kRateBHigh, "count_b,rate_b_high", "0 of 30,0.114", "0 of 30,0.214"},
     {kP, "count_a,count_b,p", "5 of 30,0 of 30,0.0522", "5 of 30,0 of 30,0.5"},
+    // Woolf's interval of 12 of 40 beside 5 of 38, and with halves added where a cell is empty.
+    {kOddsRatio, "count_a,count_b,odds_ratio", "12 of 40,5 of 38,2.83", "12 of 40,5 of 38,2.28"},
+    {kOddsRatio, "count_a,count_b,odds_ratio", "5 of 30,0 of 30,13.2", "5 of 30,0 of 30,31.2"},
+    {kOddsLow, "count_a,count_b,odds_ratio_ci", "12 of 40,5 of 38,\"[0.89, 9.01]\"",
+     "12 of 40,5 of 38,\"[1.02, 9.01]\""},
+    {kOddsHigh, "count_a,count_b,odds_ratio_ci", "12 of 40,5 of 38,\"[0.89, 9.01]\"",
+     "12 of 40,5 of 38,\"[0.89, 7.01]\""},
+    {kP, "method,count_a,count_b,p", "woolf,12 of 40,5 of 38,0.0785",
+     "woolf,12 of 40,5 of 38,0.0681"},
+    {kP, "method,odds_ratio,odds_ratio_ci,p", "woolf,2.83,\"[0.89, 9.01]\",0.079",
+     "woolf,2.83,\"[0.89, 9.01]\",0.012"},
+    // 24 / 7 of whole numbers; 1 to 5; quarters.
+    {kMeanA, "mean_a,n_a,step", "3.43,7,1", "3.45,7,1"},
+    {kMeanA, "mean_a,n_a,step", "3.45,5,0.25", "3.47,5,0.25"},
+    {kMeanB, "mean_b,n_b,step", "5.18,28,1", "5.19,28,1"},
+    {kSdA, "mean_a,sd_a,n_a,step", "3.00,1.58,5,1", "3.00,1.60,5,1"},
+    {kSdB, "mean_b,sd_b,n_b,step", "3.00,1.41,5,1", "3.00,1.50,5,1"},
     {kCountTotal, "count_parts,count_total", "240;300;12,552", "240;300;12,551"},
     {kTotal, "parts,total", "10.5;20.5;69.1,100.1", "10.5;20.5;69.1,101.1"},
     {kTotalMean, "part_means,part_ns,total_mean", "10.0;20.0,30;10,12.5", "10.0;20.0,30;10,14.0"},
@@ -219,6 +239,14 @@ TEST(Audit, AccusesNobodyWhoFollowsAConvention) {
   EXPECT_EQ(
       verdict(groups + ",sd_diff,t,df,p\n10.00,2.00,20,9.00,2.00,20,1.265,3.54,19,.0022\n", kP),
       kYes);
+  // The differences' deviation alone: t = -1 / (2.865 / sqrt(20)).
+  const std::string differences = "mean_a,n_a,mean_b,n_b,sd_diff";
+  EXPECT_EQ(verdict(differences + ",t\n9.00,20,10.00,20,2.865,-1.56\n", kT), kYes);
+  EXPECT_EQ(verdict(differences + ",t\n9.00,20,10.00,20,2.865,-3.55\n", kT), kNo);
+  EXPECT_EQ(verdict("delta,n_a,sd_diff,t,df,p\n-1.00,20,2.865,-1.56,19,0.135\n", kP), kYes);
+  EXPECT_EQ(verdict("delta,n_a,sd_diff,p\n-1.00,20,2.865,0.002\n", kP), kNo);
+  EXPECT_EQ(verdict("delta,n_a,sd_diff,ci\n-1.00,20,2.865,\"[-2.34, 0.34]\"\n", kCiLow), kYes);
+  EXPECT_EQ(verdict("delta,n_a,sd_diff,ci\n-1.00,20,2.865,\"[-1.64, -0.36]\"\n", kCiLow), kNo);
   // One sample against a value.
   EXPECT_EQ(verdict("mean_a,sd_a,n_a,mu,t\n10.00,2.00,16,9.00,2.00\n", kT), kYes);
   EXPECT_EQ(verdict("mean_a,sd_a,n_a,mu,t\n10.00,2.00,16,9.00,3.00\n", kT), kNo);
@@ -327,6 +355,7 @@ const OtherCase kOtherCases[] = {
     {kP, "method,n_a,n_b,d,p", "other,20,40,0.50,0.50"},
     {kD, "method,n_a,n_b,p,d", "other,30,31,0.0577,0.11"},
     {kRateALow, "rate_interval,count_a,rate_a_low", "other,240/300,0.70"},
+    {kOddsRatio, "odds_by,count_a,count_b,odds_ratio", "other,12 of 40,5 of 38,2.28"},
     {kPAdjusted, "adjustment,p_list,p_adjusted", "other,0.010;0.040;0.030,.017;.061;.044"},
     {kPercentDelta, "percent_by,mean_a,mean_b,percent_delta", "other,11.87,7.12,45.0"},
     {kPercentGain, "gain_by,mean_a,mean_b,percent_gain", "other,11.87,7.12,45.0"},
@@ -361,6 +390,52 @@ TEST(Audit, KnowsConventionsOfCountsAndPercents) {
   const auto free = figure(audit("mean_a,mean_b,percent_delta\n11.87,7.12,51.11\n"), kPercentDelta);
   EXPECT_EQ(free.verdict, kYes);
   EXPECT_EQ(free.as, "100 ln(a / b)");
+}
+
+// Rows without counts may have a p by any test of two counts; with them every test is known.
+TEST(Audit, KnowsTheTestsBesideAnOddsRatio) {
+  const std::string interval = "odds_ratio,odds_ratio_ci,p\n2.83,\"[0.89, 9.01]\",";
+  EXPECT_EQ(verdict(interval + "0.079\n", kP), kYes);
+  EXPECT_EQ(verdict(interval + "0.097\n", kP), kUnknown)
+      << "Fisher's, of counts that nobody printed";
+  const auto inverse =
+      figure(audit("count_a,count_b,odds_ratio\n12 of 40,5 of 38,0.354\n"), kOddsRatio);
+  EXPECT_EQ(inverse.verdict, kYes);
+  EXPECT_EQ(inverse.as, "b / a, Woolf");
+  // An empty cell has an odds ratio with halves added alone.
+  const auto halves =
+      figure(audit("count_a,count_b,odds_ratio\n5 of 30,0 of 30,13.2\n"), kOddsRatio);
+  EXPECT_EQ(halves.conventions.at(Axis::kOddsBy), "Woolf, halves added");
+}
+
+// Right tables of whole numbers, drawn at random, and the same with a mean or a deviation that the
+// rounding of no such numbers gives.
+TEST(Audit, AccusesNoTableOfWholeNumbers) {
+  Random random(5);
+  int accused = 0;
+  int caught = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const auto n = static_cast<int64_t>(5 + random.below(30));
+    double sum = 0;
+    double squares = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const auto value = static_cast<double>(1 + random.below(7));
+      sum += value;
+      squares += value * value;
+    }
+    const auto count = static_cast<double>(n);
+    const double mean = sum / count;
+    const double sd = std::sqrt(std::max(0.0, squares - sum * mean) / (count - 1));
+    const auto verdicts = [&](double printed_mean, double printed_sd) {
+      const auto all = audit(
+          fmt::format("mean_a,sd_a,n_a,step\n{:.2f},{:.2f},{},1\n", printed_mean, printed_sd, n));
+      return std::pair(figure(all, kMeanA).verdict, figure(all, kSdA).verdict);
+    };
+    accused += verdicts(mean, sd) != std::pair(kYes, kYes);
+    caught += verdicts(mean + 0.5 / count, sd).first == kNo;
+  }
+  EXPECT_EQ(accused, 0);
+  EXPECT_GE(caught, 390) << "half of a step away, to two digits";
 }
 
 // Other factors may make up the rest of a total, but not a negative rest, nor that of a table of

@@ -12,10 +12,10 @@ using enum Quantity;
 using enum Role;
 
 constexpr std::array kColumns = {
-    FigureColumn{kMeanA, "mean_a", kInput, kNumber, "mean of group a"},
+    FigureColumn{kMeanA, "mean_a", kEither, kNumber, "mean of group a"},
     FigureColumn{kSdA, "sd_a", kEither, kNonNegative, "its standard deviation"},
     FigureColumn{kNA, "n_a", kInput, kCount, "its number of values"},
-    FigureColumn{kMeanB, "mean_b", kInput, kNumber, "mean of group b"},
+    FigureColumn{kMeanB, "mean_b", kEither, kNumber, "mean of group b"},
     FigureColumn{kSdB, "sd_b", kEither, kNonNegative, "its standard deviation"},
     FigureColumn{kNB, "n_b", kInput, kCount, "its number of values"},
     FigureColumn{kMu, "mu", kInput, kNumber, "reference mean of a one-sample test"},
@@ -29,6 +29,8 @@ constexpr std::array kColumns = {
     FigureColumn{kMargin, "margin", kInput, kPositive, "of tost_p, a difference", false, true},
     FigureColumn{kMarginPercent, "margin_percent", kInput, kPositive,
                  "of tost_p, percent of a mean", false, true},
+    FigureColumn{kStep, "step", kInput, kPositive,
+                 "values are whole multiples of it: 1, or 1 / items of a scale", false, true},
     FigureColumn{kSeA, "se_a", kClaim, kNonNegative, "standard error of mean_a"},
     FigureColumn{kSeB, "se_b", kClaim, kNonNegative, "standard error of mean_b"},
     FigureColumn{kMeanALow, "mean_a_low", kClaim, kNumber, "lower end of mean_a's interval"},
@@ -81,6 +83,9 @@ constexpr std::array kColumns = {
     FigureColumn{kRateB, "rate_b", kClaim, kRate, "count_b / total_b"},
     FigureColumn{kRateBLow, "rate_b_low", kClaim, kRate, "lower end of its interval"},
     FigureColumn{kRateBHigh, "rate_b_high", kClaim, kRate, "upper end of its interval"},
+    FigureColumn{kOddsRatio, "odds_ratio", kClaim, kPositive, "of the two counts"},
+    FigureColumn{kOddsLow, "odds_ratio_low", kClaim, kNonNegative, "lower end of its interval"},
+    FigureColumn{kOddsHigh, "odds_ratio_high", kClaim, kPositive, "upper end of its interval"},
     FigureColumn{kCountParts, "count_parts", kInput, kTally, "counts that add up to count_total",
                  true},
     FigureColumn{kCountTotal, "count_total", kClaim, kTally, "their sum"},
@@ -112,6 +117,7 @@ constexpr std::array kPairs = {
     PairColumn{"ci", kCiLow, kCiHigh, "ci_low and ci_high"},
     PairColumn{"rate_a_ci", kRateALow, kRateAHigh, "rate_a_low and rate_a_high"},
     PairColumn{"rate_b_ci", kRateBLow, kRateBHigh, "rate_b_low and rate_b_high"},
+    PairColumn{"odds_ratio_ci", kOddsLow, kOddsHigh, "odds_ratio_low and odds_ratio_high"},
 };
 
 }  // namespace

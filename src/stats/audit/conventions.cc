@@ -29,6 +29,7 @@ constexpr Option kTestOptions[] = {{"Welch", "welch"},
                                    {"chi-square", "chi-square chi2"},
                                    {"chi-square, Yates", "yates"},
                                    {"z of the shares", "z-shares"},
+                                   {"z of the log odds ratio", "woolf log-odds"},
                                    {"Boschloo", "boschloo"},
                                    {"Barnard", "barnard"},
                                    {"G-test", "g g-test"},
@@ -80,6 +81,8 @@ constexpr Option kRateOptions[] = {{"Wilson", "wilson"},
                                    {"Wilson, continuity correction", "wilson-cc"},
                                    {"mid-p", "mid-p midp"},
                                    kOtherOption};
+constexpr Option kOddsOptions[] = {
+    {"Woolf", "woolf logit"}, {"Woolf, halves added", "haldane anscombe"}, kOtherOption};
 constexpr Option kWeightsOptions[] = {{"weighted by n", "n"}, {"unweighted", "equal"}};
 constexpr Option kAdjustmentOptions[] = {{"Holm", "holm"},
                                          {"Bonferroni", "bonferroni"},
@@ -112,6 +115,8 @@ constexpr ConventionAxis kTable[] = {
     {Axis::kSumsOfSquares, "ss_type", kSumsOptions},
     {Axis::kRateUnit, "rate_unit", kUnitOptions},
     {Axis::kRateInterval, "rate_interval", kRateOptions},
+    {Axis::kOddsOf, "odds_of", kRatioOptions, false},
+    {Axis::kOddsBy, "odds_by", kOddsOptions},
     {Axis::kWeights, "weights", kWeightsOptions},
     {Axis::kAdjustment, "adjustment", kAdjustmentOptions},
 };

@@ -36,10 +36,12 @@ enum class Axis : uint8_t {
   kSumsOfSquares,
   kRateUnit,
   kRateInterval,
+  kOddsOf,
+  kOddsBy,
   kWeights,
   kAdjustment,
 };
-constexpr size_t kAxes = 22;
+constexpr size_t kAxes = 24;
 
 // The options, the usual one first. kOther stands for methods that no figures determine (a
 // resample, a permutation, Tukey's range): taken only if declared.
@@ -55,6 +57,7 @@ enum class TestKind : uint8_t {
   kChiSquare,
   kYates,
   kCountsZ,  // unpooled
+  kWoolf,    // of the log odds ratio
   kBoschloo,
   kBarnard,
   kG,
@@ -106,6 +109,8 @@ enum class RateInterval : uint8_t {
   kMidP,
   kOther,
 };
+// Counts as they are, or a half added to each cell of the table.
+enum class OddsBy : uint8_t { kWoolf, kHaldane, kOther };
 enum class Weights : uint8_t { kByN, kEqual };
 enum class Adjustment : uint8_t {
   kHolm,

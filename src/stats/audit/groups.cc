@@ -76,6 +76,12 @@ std::optional<Spread> spread_of(const Figures& figures, const ConventionSet& set
   return Spread{*sd_a, *sd_b, *figures.exact(kNA), *figures.exact(kNB)};
 }
 
+std::optional<Spread> spread_of_differences(const Figures& figures) {
+  const auto n = figures.exact(figures.has(kNA) ? kNA : kNB);
+  if (!figures.has(kSdDiff) || !n || *n < 2) return std::nullopt;
+  return Spread{point(0), point(0), *n, figures.exact(kNB).value_or(*n)};
+}
+
 Interval pooled_sd(const Spread& x, Pooling pooling) {
   const double w_a = pooling == Pooling::kByDf ? x.n_a - 1 : pooling == Pooling::kByN ? x.n_a : 1;
   const double w_b = pooling == Pooling::kByDf ? x.n_b - 1 : pooling == Pooling::kByN ? x.n_b : 1;

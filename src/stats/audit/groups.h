@@ -16,6 +16,9 @@ struct Spread {
 };
 // Both groups' deviations and n, each n at least 2.
 std::optional<Spread> spread_of(const Figures& figures, const ConventionSet& set);
+// The groups of a paired test whose differences' deviation and n are printed; their own deviations,
+// which it doesn't need, are 0.
+std::optional<Spread> spread_of_differences(const Figures& figures);
 // One deviation with n - 1.
 std::optional<Interval> sample_sd(const Figures& figures, const ConventionSet& set, Figure sd,
                                   Figure n);
@@ -51,6 +54,7 @@ std::optional<Interval> printed_df(const Figures& figures);
 template <typename F>
 std::optional<Reading> over_spread(const Figures& figures, const ConventionSet& set, const F& f) {
   std::optional<Spread> whole = spread_of(figures, set);
+  if (set.test() == TestKind::kPaired && !whole) whole = spread_of_differences(figures);
   if (set.test() == TestKind::kOneSample) {
     const auto sd = sample_sd(figures, set, Figure::kSdA, Figure::kNA);
     if (sd) whole = Spread{*sd, point(0), *figures.exact(Figure::kNA), 0};

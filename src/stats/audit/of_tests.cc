@@ -69,6 +69,16 @@ MaybeReading t_of_groups(Row x, Set set) {
                      [&](const ErrorRange& error) { return quotient(*delta, error.value); });
 }
 
+// t of pairs from delta and the deviation of their differences, where the means aren't printed.
+MaybeReading t_of_differences(Row x, Set set) {
+  const auto delta = printed_delta(x, set);
+  const auto spread = spread_of_differences(x);
+  if (!delta || !spread || x.has(kMeanA) || x.has(kSe)) return std::nullopt;
+  const auto error = error_of(x, set, *spread);
+  if (set.test() != TestKind::kPaired || !error) return std::nullopt;
+  return Reading{quotient(*delta, error->value)};
+}
+
 bool is_normal(Set set) {
   return set.test() == TestKind::kZ || set.test() == TestKind::kZPooled;
 }
@@ -143,6 +153,10 @@ void add_statistics(std::vector<Relation>& table) {
         {figure, "the groups", with({kTest, kDeviations}, {kSignT}), t_as_printed(t_of_groups)});
     table.push_back({figure, "delta and se", {kSignT, kSignDelta}, t_as_printed(t_of_error)});
     table.push_back({figure, "delta and its interval", of_interval, t_as_printed(t_of_interval)});
+    table.push_back({figure,
+                     "delta, sd_diff and n",
+                     {kTest, kSignT, kSignDelta},
+                     t_as_printed(t_of_differences)});
   }
 }
 
@@ -193,6 +207,7 @@ void add_p(std::vector<Relation>& table) {
   table.push_back({kP, "delta, se and df", of_delta, p_by_n([](Row x, Set set) -> MaybeReading {
                      return x.has(kT) ? std::nullopt : t_of_error(x, set);
                    })});
+  table.push_back({kP, "delta, sd_diff and n", of_delta, p_by_n(t_of_differences)});
   table.push_back({kP, "delta and its interval", with(of_delta, {kInterval}),
                    p_by_n([](Row x, Set set) -> MaybeReading {
                      return x.has(kT) || x.has(kSe) ? std::nullopt : t_of_interval(x, set);
@@ -224,6 +239,17 @@ void add_interval(std::vector<Relation>& table, Figure figure, Figure other, dou
          const DfRange df = df_by_n(x, set);
          return Reading{*end_of(x, set, end, *delta, *se, df.df), df.unknown};
        }});
+  table.push_back({figure,
+                   "delta, sd_diff and n",
+                   {kTest, kInterval},
+                   [=](Row x, Set set, size_t) -> MaybeReading {
+                     const auto delta = x[kDelta];
+                     const auto spread = spread_of_differences(x);
+                     if (!delta || !spread || x.has(kMeanA) || x.has(kSe)) return std::nullopt;
+                     const auto error = error_of(x, set, *spread);
+                     if (set.test() != TestKind::kPaired || !error) return std::nullopt;
+                     return Reading{*end_of(x, set, end, *delta, error->value, error->df)};
+                   }});
   table.push_back({figure,
                    "delta and the other end",
                    {},

@@ -268,7 +268,9 @@ class RowReader {
   size_t line_;
 };
 
+// Values with a step make claims of their means and deviations.
 bool has_claim(const PublishedRow& row) {
+  if (row.numbers.contains(Figure::kStep)) return true;
   const auto is_claim = [](Figure figure) { return column_of(figure).role == Role::kClaim; };
   return std::ranges::any_of(row.numbers, [&](const auto& x) { return is_claim(x.first); }) ||
          std::ranges::any_of(row.lists, [&](const auto& x) { return is_claim(x.first); });

@@ -47,6 +47,8 @@ const std::vector<Relation>& relations() {
     add_power_relations(table);
     add_variance_relations(table);
     add_count_relations(table);
+    add_odds_relations(table);
+    add_step_relations(table);
     add_list_relations(table);
     return table;
   }();

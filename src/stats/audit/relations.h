@@ -60,6 +60,8 @@ void add_effect_relations(std::vector<Relation>& table);
 void add_power_relations(std::vector<Relation>& table);
 void add_variance_relations(std::vector<Relation>& table);
 void add_count_relations(std::vector<Relation>& table);
+void add_odds_relations(std::vector<Relation>& table);
+void add_step_relations(std::vector<Relation>& table);
 void add_list_relations(std::vector<Relation>& table);
 
 }  // namespace assay::stats
