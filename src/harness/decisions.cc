@@ -94,7 +94,7 @@ StratumLook Decisions::look(size_t condition, int64_t rounds) const {
     std::ranges::transform(leader->second, means, log_ratios.begin(), std::minus());
     LeaderPair pair{.arm = arm, .ratio = std::exp(mean(log_ratios)), .interval = {}};
     if (const auto interval = stats::confirmed_interval(log_ratios, pair_alpha(study_))) {
-      pair.interval = {std::exp(interval->low), std::exp(interval->high)};
+      pair.interval = stats::exp_of(*interval);
       pair.verdict = judge(*interval, study_.stopping->margin);
     }
     look.pairs.push_back(pair);

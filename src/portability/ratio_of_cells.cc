@@ -146,7 +146,7 @@ std::optional<stats::Interval> mean_range(std::span<const stats::Interval> range
     low += std::log(range.low) / static_cast<double>(ranges.size());
     high += std::log(range.high) / static_cast<double>(ranges.size());
   }
-  return stats::Interval{std::exp(low), std::exp(high)};
+  return stats::exp_of({low, high});
 }
 
 LogRatioEstimate regimes_ratio(const CellMean& a, const CellMean& b) {
@@ -174,9 +174,7 @@ LogRatioEstimate regimes_ratio(const CellMean& a, const CellMean& b) {
 
 std::optional<stats::Interval> ratio_interval_of(const LogRatioEstimate& of, double confidence) {
   if (!of.error || of.range) return std::nullopt;
-  const auto interval = stats::t_interval(of.log_ratio, *of.error, confidence);
-  if (!interval) return std::nullopt;
-  return stats::Interval{std::exp(interval->low), std::exp(interval->high)};
+  return stats::t_interval_of_ratio(of.log_ratio, *of.error, confidence);
 }
 
 }  // namespace assay

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "analysis/contrast/verdict.h"
 #include "analysis/rows/processes.h"
-#include "stats/hypotheses/multiple.h"
 #include "stats/hypotheses/proportions.h"
 #include "stats/samples/summary.h"
 
@@ -41,17 +41,17 @@ double rise_p(const ComparedCrashes& of) {
 // Half of alpha for the family of phases, half for that of cells: they count the same rows.
 void judge_rises(std::span<ComparedCrashes> all, bool of_phases, double alpha) {
   std::vector<ComparedCrashes*> family;
-  std::vector<double> p_values;
+  std::vector<std::optional<double>> p_values;
   for (ComparedCrashes& of : all) {
     if (of.stratum.has_value() == of_phases || of.base.lost + of.cand.lost == 0) continue;
     of.p = rise_p(of);
     family.push_back(&of);
-    p_values.push_back(*of.p);
+    p_values.push_back(of.p);
   }
-  const std::vector<double> holm = stats::holm(p_values);
+  p_values = holm_of(p_values);
   for (size_t i = 0; i < family.size(); ++i) {
-    family[i]->p_holm = holm[i];
-    family[i]->rise = holm[i] < alpha / 2;
+    family[i]->p_holm = p_values[i];
+    family[i]->rise = *p_values[i] < alpha / 2;
   }
 }
 
@@ -117,7 +117,7 @@ std::optional<stats::Interval> combined_bounds(
     low += std::log(bounds->low) / static_cast<double>(cells.size());
     high += std::log(bounds->high) / static_cast<double>(cells.size());
   }
-  return any ? std::optional(stats::Interval{std::exp(low), std::exp(high)}) : std::nullopt;
+  return any ? std::optional(stats::exp_of({low, high})) : std::nullopt;
 }
 
 }  // namespace assay

@@ -83,7 +83,7 @@ void fill(const PairedRatio& ratio, bool judged, const CompareOptions& options,
   cell.too_few = cell.by_processes && std::ssize(ratio.values) < kLeastProcessesOfInterval;
   const auto logs = range_of(ratio.values);
   if (!cell.too_few || !logs) return;
-  cell.ratio_range = stats::Interval{std::exp(logs->low), std::exp(logs->high)};
+  cell.ratio_range = stats::exp_of(*logs);
 }
 
 ComparedCell cell_of(const Comparison& of, const PairedCell& paired, const PairedRatio& ratio) {

@@ -46,8 +46,8 @@ void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOpt
   contrast.ratio = std::exp(*mean);
   const auto pairs = static_cast<double>(arms * (arms - 1)) / 2;
   const double alpha = (1 - options.confidence) / std::max(1.0, pairs);
-  if (const auto interval = stats::confirmed_interval(log_ratios, alpha)) {
-    contrast.ratio_interval = {std::exp(interval->low), std::exp(interval->high)};
+  if (const auto logs = stats::confirmed_interval(log_ratios, alpha)) {
+    contrast.ratio_interval = stats::exp_of(*logs);
   }
 }
 

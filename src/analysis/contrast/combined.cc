@@ -218,8 +218,7 @@ std::optional<SpreadRatio> combined_typical(const std::vector<const Contrast*>& 
   }
   if (!all_sure) return SpreadRatio{std::exp(log_ratio), std::nullopt};
   const double half = of_rounds ? widths : std::sqrt(widths);
-  return SpreadRatio{std::exp(log_ratio),
-                     stats::Interval{std::exp(log_ratio - half), std::exp(log_ratio + half)}};
+  return SpreadRatio{std::exp(log_ratio), stats::exp_of({log_ratio - half, log_ratio + half})};
 }
 
 }  // namespace

@@ -130,11 +130,10 @@ std::optional<SpreadRatio> quantile_ratio_by_units(const ContrastInputs& in, con
     return SpreadRatio{std::exp(difference->mean), std::nullopt,
                        quantile_range(of_arm, of_base, paired)};
   }
-  const auto interval = stats::t_interval(difference->mean, difference->error.widened(widening),
-                                          in.options.confidence);
+  const auto interval = stats::t_interval_of_ratio(
+      difference->mean, difference->error.widened(widening), in.options.confidence);
   if (!interval) return std::nullopt;
-  return SpreadRatio{std::exp(difference->mean),
-                     stats::Interval{std::exp(interval->low), std::exp(interval->high)}};
+  return SpreadRatio{std::exp(difference->mean), interval};
 }
 
 std::optional<stats::TestResult> test_of_rows(const ContrastInputs& in, const GroupPair& pair,

@@ -56,15 +56,14 @@ std::optional<SpreadRatio> of_rounds(const std::vector<PairedProcess>& rounds,
   if (!moments) return std::nullopt;
   if (moments->n < kLeastProcessesOfInterval) {
     const auto logs = range_of(medians);
-    return SpreadRatio{std::exp(moments->mean), std::nullopt,
-                       stats::Interval{std::exp(logs->low), std::exp(logs->high)}};
+    return SpreadRatio{std::exp(moments->mean), std::nullopt, stats::exp_of(*logs)};
   }
   const auto n = static_cast<double>(moments->n);
   const stats::StandardError error{std::sqrt(moments->variance / n), n - 1};
-  const auto interval = stats::t_interval(moments->mean, error.widened(widening), confidence);
+  const auto interval =
+      stats::t_interval_of_ratio(moments->mean, error.widened(widening), confidence);
   if (!interval) return std::nullopt;
-  return SpreadRatio{std::exp(moments->mean),
-                     stats::Interval{std::exp(interval->low), std::exp(interval->high)}};
+  return SpreadRatio{std::exp(moments->mean), interval};
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 #include <tuple>
 
 #include "analysis/contrast/resampling.h"
+#include "analysis/contrast/verdict.h"
 #include "analysis/describe/reach.h"
 #include "analysis/rows/each.h"
 #include "stats/estimates/few_values.h"
-#include "stats/hypotheses/multiple.h"
 #include "stats/power/powers.h"
 #include "stats/samples/summary.h"
 
@@ -231,14 +231,14 @@ void add_crossovers(const Samples& samples, const Resampled& resampled,
 void adjust_interactions(std::vector<SizeAnalysis>& all) {
   for (const Phase phase : kPhases) {
     std::vector<SizeAnalysis*> family;
-    std::vector<double> p_values;
+    std::vector<std::optional<double>> p_values;
     for (SizeAnalysis& one : all) {
-      if (one.phase != phase || !one.type2 || !one.type2->interaction.p) continue;
+      if (one.phase != phase || !one.type2) continue;
       family.push_back(&one);
-      p_values.push_back(*one.type2->interaction.p);
+      p_values.push_back(one.type2->interaction.p);
     }
-    const std::vector<double> holm = stats::holm(p_values);
-    for (size_t i = 0; i < family.size(); ++i) family[i]->interaction_p_holm = holm[i];
+    p_values = holm_of(p_values);
+    for (size_t i = 0; i < family.size(); ++i) family[i]->interaction_p_holm = p_values[i];
   }
 }
 

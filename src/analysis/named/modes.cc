@@ -3,10 +3,10 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/contrast/verdict.h"
 #include "analysis/named/named.h"
 #include "base/text/counts.h"
 #include "stats/estimates/dip.h"
-#include "stats/hypotheses/multiple.h"
 #include "stats/samples/summary.h"
 
 namespace assay {
@@ -184,7 +184,7 @@ void find_modes(const Samples& samples, const std::vector<Latency>& latencies,
   stats::DipTest test;
   for (const Phase phase : kPhases) {
     std::vector<Shape> family;
-    std::vector<double> p_values;
+    std::vector<std::optional<double>> p_values;
     for (size_t g = 0; g < samples.groups.size(); ++g) {
       if (samples.strata[samples.groups[g].stratum].phase != phase) continue;
       Shape shape = shape_of(samples.groups[g], latencies[g], test);
@@ -192,10 +192,10 @@ void find_modes(const Samples& samples, const std::vector<Latency>& latencies,
       p_values.push_back(shape.p);
       family.push_back(std::move(shape));
     }
-    const std::vector<double> holm = stats::holm(p_values);
+    p_values = holm_of(p_values);
     for (size_t i = 0; i < family.size(); ++i) {
-      family[i].p_holm = holm[i];
-      if (holm[i] < options.alpha) report(samples, family[i], options, findings);
+      family[i].p_holm = *p_values[i];
+      if (family[i].p_holm < options.alpha) report(samples, family[i], options, findings);
     }
   }
 }

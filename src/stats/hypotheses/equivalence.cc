@@ -65,7 +65,7 @@ std::optional<Equivalence> equivalence_of_ratio(const Moments& a, const Moments&
         return test ? std::optional(alpha - test->p) : std::nullopt;
       },
       middle, middle + 0.1);
-  if (from && to) found.interval = Interval{std::exp(*from), std::exp(*to)};
+  if (from && to) found.interval = exp_of({*from, *to});
   return found;
 }
 

@@ -87,6 +87,12 @@ std::optional<Interval> t_interval(double estimate, const StandardError& error, 
   return Interval{estimate - *t * error.value, estimate + *t * error.value};
 }
 
+std::optional<Interval> t_interval_of_ratio(double log_ratio, const StandardError& error,
+                                            double confidence) {
+  const auto logs = t_interval(log_ratio, error, confidence);
+  return logs ? std::optional(exp_of(*logs)) : std::nullopt;
+}
+
 std::optional<TestResult> welch_t(const Moments& a, const Moments& b) {
   const auto error = welch_standard_error(a, b);
   return error ? t_test(a.mean - b.mean, *error) : std::nullopt;

@@ -51,6 +51,9 @@ std::optional<TestResult> t_test(double estimate, const StandardError& error);
 std::optional<TestResult> t_test_above(double estimate, const StandardError& error);
 std::optional<Interval> t_interval(double estimate, const StandardError& error,
                                    double confidence = 0.95);
+// The interval of a ratio whose logarithm is the estimate: exp of both ends.
+std::optional<Interval> t_interval_of_ratio(double log_ratio, const StandardError& error,
+                                            double confidence = 0.95);
 
 // Two one-sided tests (Schuirmann 1987) of low < mean_a - mean_b < high: p is the larger of the two
 // one-sided p; statistic and df belong to it. Small p: the difference lies inside the margins.

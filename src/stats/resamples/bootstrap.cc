@@ -274,8 +274,7 @@ std::optional<Interval> ratio_interval(std::span<const RatioPair> pairs,
   }
   const std::span<const double> logs = replicates.logs(weight);
   const auto interval = bootstrap_interval(logs, replicates.log(weight), acceleration, options);
-  if (!interval) return std::nullopt;
-  return Interval{std::exp(interval->low), std::exp(interval->high)};
+  return interval ? std::optional(exp_of(*interval)) : std::nullopt;
 }
 
 std::optional<Interval> bootstrap_interval(std::span<const double> replicates, double estimate,

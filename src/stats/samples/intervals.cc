@@ -14,6 +14,10 @@ Interval stretched(const Interval& interval, double estimate, double factor) {
           estimate * std::pow(interval.high / estimate, factor)};
 }
 
+Interval exp_of(const Interval& logs) {
+  return {std::exp(logs.low), std::exp(logs.high)};
+}
+
 std::optional<Interval> wilson_interval(int64_t successes, int64_t n, double confidence) {
   return score_interval(static_cast<double>(successes), static_cast<double>(n), confidence);
 }

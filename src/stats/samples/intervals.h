@@ -17,6 +17,9 @@ struct Interval {
 // of logarithms, so that it stays positive. All three positive.
 Interval stretched(const Interval& interval, double estimate, double factor);
 
+// exp of both ends: of an interval on the scale of logarithms.
+Interval exp_of(const Interval& logs);
+
 // Wilson's score interval (1927) of `successes` out of `n`, no continuity correction: with
 // z = quantile(1 - (1 - confidence) / 2) and p = successes / n,
 //   (p + z^2/2n -+ z sqrt(p (1-p) / n + z^2 / 4n^2)) / (1 + z^2/n).
