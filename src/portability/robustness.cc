@@ -17,30 +17,35 @@ constexpr double kRobust = 0.8;
 constexpr double kSensitive = 0.5;
 constexpr double kFragile = 0;
 
-// Factor by which t of so few values is wider than resampling them shows.
-double stretch_of(const PerturbationPoint& point, double confidence) {
-  const auto count = static_cast<double>(point.values.size());
-  const double tail = (1 + confidence) / 2;
-  const auto t = stats::student_t_quantile(tail, point.df());
-  const auto z = stats::normal_quantile(tail);
-  return t && z ? std::sqrt(count / (count - 1)) * *t / *z : 1;
-}
+// A point's mean and those of its resamples.
+struct ResampledPoint {
+  const PerturbationPoint* point = nullptr;
+  double mean = 0;
+  std::vector<double> deviations;  // from the mean; none: fewer than two values, or equal ones
 
-// Means of resamples, stretched about the sample's own mean; of fewer than two values, or equal
-// ones, none.
-std::vector<double> resampled_means(const PerturbationPoint& point, double mean, size_t resamples,
-                                    double confidence, Random random) {
+  // Factor on them by which t of so few values is wider than resampling them shows, where `tail` of
+  // the distribution lies beyond.
+  double stretch(double tail) const {
+    const auto count = static_cast<double>(point->values.size());
+    const auto t = stats::student_t_quantile(1 - tail, point->df());
+    const auto z = stats::normal_quantile(1 - tail);
+    return (t && z ? std::sqrt(count / (count - 1)) * *t / *z : 1) * point->widening;
+  }
+};
+
+ResampledPoint resample(const PerturbationPoint& point, double mean, size_t resamples,
+                        Random random) {
+  ResampledPoint resampled{.point = &point, .mean = mean, .deviations = {}};
   const std::vector<double>& values = point.values;
   const auto sd = stats::standard_deviation(values);
-  if (!sd || !(*sd > 0)) return {};
-  const double stretch = stretch_of(point, confidence) * point.widening;
-  std::vector<double> means(resamples);
-  for (double& each : means) {
+  if (!sd || !(*sd > 0)) return resampled;
+  resampled.deviations.resize(resamples);
+  for (double& deviation : resampled.deviations) {
     double sum = 0;
     for (size_t i = 0; i < values.size(); ++i) sum += values[random.below(values.size())];
-    each = mean + stretch * (sum / static_cast<double>(values.size()) - mean);
+    deviation = sum / static_cast<double>(values.size()) - mean;
   }
-  return means;
+  return resampled;
 }
 
 // True if the mean's own t interval leaves out 0.
@@ -59,16 +64,30 @@ struct ShareBounds {
   double upper = 0;  // at the level of K points
 };
 
-std::optional<ShareBounds> share_bounds(std::span<const double> of_point,
-                                        std::span<const double> of_reference, double all_points,
-                                        double confidence) {
-  if (of_point.empty() || of_reference.empty()) return std::nullopt;
-  std::vector<double> shares(of_point.size());
-  for (size_t b = 0; b < shares.size(); ++b) shares[b] = of_point[b] / of_reference[b];
+// Shares of the resamples, ascending, as far apart as an end with so much beyond it needs.
+std::vector<double> shares_for(const ResampledPoint& of_point, const ResampledPoint& of_reference,
+                               double tail) {
+  const double by_point = of_point.stretch(tail);
+  const double by_reference = of_reference.stretch(tail);
+  std::vector<double> shares(of_point.deviations.size());
+  for (size_t b = 0; b < shares.size(); ++b) {
+    shares[b] = (of_point.mean + by_point * of_point.deviations[b]) /
+                (of_reference.mean + by_reference * of_reference.deviations[b]);
+  }
   std::ranges::sort(shares);
+  return shares;
+}
+
+std::optional<ShareBounds> share_bounds(const ResampledPoint& of_point,
+                                        const ResampledPoint& of_reference, double all_points,
+                                        double confidence) {
+  if (of_point.deviations.empty() || of_reference.deviations.empty()) return std::nullopt;
   const double tail = (1 - confidence) / 2;
-  const auto at = [&](double p) { return *stats::quantile(shares, p); };
-  return ShareBounds{{at(tail), at(1 - tail)}, at(1 - tail / all_points)};
+  const double tail_of_all = tail / all_points;
+  const std::vector<double> shares = shares_for(of_point, of_reference, tail);
+  const double upper =
+      *stats::quantile(shares_for(of_point, of_reference, tail_of_all), 1 - tail_of_all);
+  return ShareBounds{{*stats::quantile(shares, tail), *stats::quantile(shares, 1 - tail)}, upper};
 }
 
 std::string why_invalid(std::span<const PerturbationPoint> points, double confidence) {
@@ -105,6 +124,8 @@ std::string_view robustness_band_name(RobustnessBand band) {
       return "fragile";
     case RobustnessBand::kCatastrophic:
       return "catastrophic";
+    case RobustnessBand::kUndecided:
+      return "undecided";
     case RobustnessBand::kInvalid:
       break;
   }
@@ -133,11 +154,10 @@ RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationP
   const double claimed = *result.points[0].log_ratio;
   result.points[0].share = 1;
   const auto resamples = static_cast<size_t>(options.resamples);
-  const auto means_of = [&](size_t i) {
-    return resampled_means(points[i], *result.points[i].log_ratio, resamples, options.confidence,
-                           Random(options.seed, i));
+  const auto resampled = [&](size_t i) {
+    return resample(points[i], *result.points[i].log_ratio, resamples, Random(options.seed, i));
   };
-  const std::vector<double> of_reference = means_of(0);
+  const ResampledPoint of_reference = resampled(0);
   const auto compared = std::ranges::count_if(
       std::span(result.points).subspan(1), [](const auto& p) { return p.log_ratio.has_value(); });
   bool whole = true;  // every point has an interval
@@ -147,7 +167,7 @@ RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationP
     share.share = *share.log_ratio / claimed;
     result.index = std::min(result.index.value_or(*share.share), *share.share);
     const auto bounds =
-        share_bounds(means_of(i), of_reference, static_cast<double>(compared), options.confidence);
+        share_bounds(resampled(i), of_reference, static_cast<double>(compared), options.confidence);
     whole = whole && bounds;
     if (!bounds) continue;
     share.interval = bounds->interval;
@@ -164,11 +184,14 @@ RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationP
     result.band = result.best = result.worst = RobustnessBand::kCatastrophic;
     return result;
   }
-  result.band = result.best = result.worst = band_of_index(*result.index);
-  if (result.interval) {
-    result.best = band_of_index(result.interval->high);
-    result.worst = band_of_index(result.interval->low);
+  if (!result.interval) {
+    result.reason = "a point has too few values to show how sure its share is";
+    result.band = result.best = result.worst = RobustnessBand::kUndecided;
+    return result;
   }
+  result.best = band_of_index(result.interval->high);
+  result.worst = band_of_index(result.interval->low);
+  result.band = result.best == result.worst ? result.best : RobustnessBand::kUndecided;
   return result;
 }
 

@@ -21,12 +21,13 @@ enum class RobustnessBand {
   kSensitive,     // at least 0.5
   kFragile,       // at least 0
   kCatastrophic,  // a point turns the claim round, or lost rows
+  kUndecided,     // the index's interval allows several bands
   kInvalid,       // fewer than two points survive
 };
 inline constexpr std::array kRobustnessBands = {
-    RobustnessBand::kRobust, RobustnessBand::kSensitive, RobustnessBand::kFragile,
-    RobustnessBand::kCatastrophic, RobustnessBand::kInvalid};
-// robust | sensitive | fragile | catastrophic | invalid
+    RobustnessBand::kRobust,       RobustnessBand::kSensitive, RobustnessBand::kFragile,
+    RobustnessBand::kCatastrophic, RobustnessBand::kUndecided, RobustnessBand::kInvalid};
+// robust | sensitive | fragile | catastrophic | undecided | invalid
 std::string_view robustness_band_name(RobustnessBand band);
 RobustnessBand band_of_index(double index);
 
@@ -59,8 +60,8 @@ struct RobustnessIndex {
   std::vector<RetainedShare> points;  // the reference first
   std::optional<double> index;        // the smallest share
   std::optional<stats::Interval> interval;
-  RobustnessBand band = RobustnessBand::kInvalid;
-  RobustnessBand best = RobustnessBand::kInvalid;  // that the interval allows
+  RobustnessBand band = RobustnessBand::kInvalid;  // the only one that the interval allows
+  RobustnessBand best = RobustnessBand::kInvalid;  // that it allows
   RobustnessBand worst = RobustnessBand::kInvalid;
   std::string reason;  // of a band that no index gives
 };
@@ -75,11 +76,13 @@ struct RobustnessOptions {
 // point i, the index is min over i of L_i / L. Points that lost rows count as survivors, and make
 // the band catastrophic; the index is then of the others. Intervals of shares: percentiles of a
 // bootstrap of each point's values, the reference's shared by all, deviations from the mean
-// stretched by sqrt(n / (n - 1)) times the t quantile of df() degrees over the normal one. With K
-// points beside the reference, the index's interval is from the lowest lower end to the lowest
-// upper end, the latter of one-sided level (1 - confidence) / 2K, because the lowest of K ends that
-// each hold falls short more often than one of them does. Invalid, with the reason: fewer than two
-// points survive, the reference lost rows or is gone, or its log ratio's own interval (t) holds 0.
+// stretched by sqrt(n / (n - 1)) times the t quantile of df() degrees over the normal one, at the
+// end's own level. With K points beside the reference, the index's interval is from the lowest
+// lower end to the lowest upper end, the latter of one-sided level (1 - confidence) / 2K, because
+// the lowest of K ends that each hold falls short more often than one of them does. The band is
+// undecided where that interval allows several, or a point has too few values for one. Invalid,
+// with the reason: fewer than two points survive, the reference lost rows or is gone, or its log
+// ratio's own interval (t) holds 0.
 RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationPoint> points,
                                  const RobustnessOptions& options);
 

@@ -55,7 +55,13 @@ TEST(Robustness, TheIntervalSaysWhichBandsAreAllowed) {
   const PerturbationPoint points[] = {point("first", -0.3, 1, 0.05),
                                       point("other", -0.24, 3, 0.05)};
   const RobustnessIndex unsure = robustness_index("stack", points, {});
-  EXPECT_LT(unsure.worst == unsure.best, true);
+  EXPECT_NE(unsure.worst, unsure.best);
+  EXPECT_EQ(unsure.band, RobustnessBand::kUndecided);
+  // One value tells nothing of its own noise.
+  const PerturbationPoint alone[] = {point("first", -0.3, 1), point("other", -0.3, 3, 0, 1)};
+  const RobustnessIndex single = robustness_index("stack", alone, {});
+  EXPECT_EQ(single.band, RobustnessBand::kUndecided);
+  EXPECT_THAT(single.reason, HasSubstr("too few values"));
 }
 
 TEST(Robustness, TheUpperEndIsAdjustedForTheSmallestOfSeveralPoints) {
@@ -119,6 +125,7 @@ TEST(Robustness, SameSeedSameInterval) {
 TEST(Robustness, TheIntervalCoversAndBandsAreSeldomWrong) {
   int covered = 0;
   int wrong = 0;
+  int undecided = 0;
   constexpr int kTrials = 300;
   RobustnessOptions options;
   options.resamples = 500;
@@ -129,10 +136,13 @@ TEST(Robustness, TheIntervalCoversAndBandsAreSeldomWrong) {
                                         point("other", -0.3 * 0.65, seed + 2, 0.02)};
     const RobustnessIndex index = robustness_index("stack", points, options);
     covered += index.interval && index.interval->contains(0.65);
-    wrong += index.band != RobustnessBand::kSensitive;
+    const bool is_decided = index.band != RobustnessBand::kUndecided;
+    undecided += !is_decided;
+    wrong += is_decided && index.band != RobustnessBand::kSensitive;
   }
   EXPECT_GE(covered, kTrials * 92 / 100);
   EXPECT_LE(wrong, kTrials * 2 / 100);
+  EXPECT_LE(undecided, kTrials * 15 / 100);
 }
 
 }  // namespace

@@ -237,7 +237,8 @@ std::optional<Figure> robustness_figure(const Portability& of) {
       "Each mark is a claim's robustness index on one axis: the smallest share of its log ratio "
       "that is left at any point of the axis, with its interval. Rings are the points. Right of "
       "the dashed line (0.8) the claim is robust, from 0.5 on sensitive, from 0 on fragile. Below "
-      "0 the claim is turned round, which is catastrophic, as are lost rows.";
+      "0 the claim is turned round, which is catastrophic, as are lost rows. Where the interval "
+      "allows several of these, the band is undecided.";
   figure.legend = arm_legend(all, axes, false);
   figure.legend.push_back({"one point of the axis", {}, false, plot::Around::kRing});
   figure.panels = rows_panels(all, rows, "Robustness indexes of claims");

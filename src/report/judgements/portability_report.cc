@@ -117,8 +117,8 @@ Table claim_verdicts(const Portability& of) {
 
 std::string index_legend(const Portability& of) {
   return fmt::format(
-      "index: the smallest share of the claim's log ratio that remains {}. band: of the index; in "
-      "brackets what the index's interval allows.",
+      "index: the smallest share of the claim's log ratio that remains {}. band: the one that the "
+      "index's interval allows; undecided: it allows several, in brackets.",
       of.claim_named ? "at any point of the axis" : "in any bundle");
 }
 
@@ -136,8 +136,8 @@ ReportSection claims_section(const Portability& of) {
   section.lines.emplace_back(
       "index: the smallest share of the claim's log ratio in the first bundle that is left at any "
       "point of the axis. robust: 0.8 or more; sensitive: 0.5; fragile: 0; catastrophic: below, or "
-      "rows were lost; in brackets the bands that the interval allows. ratio: the geometric mean "
-      "over strata of the ratios of means.");
+      "rows were lost; undecided: the interval allows several bands, in brackets. ratio: the "
+      "geometric mean over strata of the ratios of means.");
   if (has_ranges(of)) section.lines.push_back(range_meaning() + ".");
   return section;
 }

@@ -29,7 +29,7 @@ std::string differences_text(const Portability& of, size_t regime) {
   return alike ? "nothing stated" : text + ", or more";
 }
 
-// "sensitive", and in brackets the other bands that the interval allows.
+// "sensitive"; "undecided (fragile to sensitive)", where the interval allows these bands.
 std::string band_text(const RobustnessIndex& index) {
   std::string text(robustness_band_name(index.band));
   if (index.best == index.worst) return text;
