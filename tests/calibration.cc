@@ -1,7 +1,7 @@
 // Simulates the analysis' rates of false claims, of differences found and of coverage, beside the
 // bars. `calibration TRIALS [SEED [PART]]` prints Markdown tables and fails where a bar is missed
 // by more than chance explains. PART is one of comparisons, pairs, sequential, blocks, runs,
-// few, losses, robustness, commands and routing.
+// few, findings, losses, robustness, commands and routing.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -389,6 +389,7 @@ int main(int argc, char** argv) {
       {"blocks", [&] { return assay::calibrate_blocks(trials / 4, seed); }},
       {"runs", [&] { return assay::calibrate_runs(trials / 4, seed); }},
       {"few", [&] { return assay::calibrate_few(trials / 4, seed); }},
+      {"findings", [&] { return assay::calibrate_findings(trials / 4, seed); }},
       {"losses", [&] { return assay::calibrate_losses(trials, seed); }},
       {"robustness", [&] { return assay::calibrate_robustness(trials, seed); }},
       {"commands", [&] { return assay::calibrate_commands(trials / 4, seed); }},

@@ -14,6 +14,9 @@ bool calibrate_blocks(int64_t trials, uint64_t seed);
 bool calibrate_commands(int64_t trials, uint64_t seed);
 // Contrasts of few processes: equal arms that are said to differ, coverage and widths.
 bool calibrate_few(int64_t trials, uint64_t seed);
+// Named findings without cause, and causes that are named; verdicts where one arm has slow calls or
+// rounds depend on one another.
+bool calibrate_findings(int64_t trials, uint64_t seed);
 // Comparisons of runs whose processes die, and of programs that differ by less than the margin.
 bool calibrate_losses(int64_t trials, uint64_t seed);
 // Contrasts paired by repetitions or by rounds of processes, beside the unpaired test on the same

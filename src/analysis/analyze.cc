@@ -73,11 +73,17 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
       [&](Named& named) { find_gpu_neighbours(samples, named); },
       [&](Named& named) { find_rank_disagreements(in, quantiles, named); },
       [&](Named& named) { find_sensitive_rankings(in, named); },
+      [&](Named& named) { find_changes_between_rounds(samples, options, named); },
       [&](Named& named) { find_changes_in_order(samples, options, named); },
+      [&](Named& named) { find_one_sided_tails(samples, findings.contrasts, options, named); },
       [&](Named& named) { find_modes(samples, findings.latencies, options, named); },
       [&](Named& named) { find_constants(samples, named); },
-      [&](Named& named) { find_dependence(samples, findings.latencies, named); },
-      [&](Named& named) { find_process_spread(samples, findings.latencies, named); },
+      [&](Named& named) {
+        find_dependence(samples, findings.latencies, findings.contrasts, named);
+      },
+      [&](Named& named) {
+        find_processes_that_differ(samples, findings.latencies, options, named);
+      },
       [&](Named& named) {
         find_single_processes(samples, findings.latencies, findings.contrasts, options, named);
       },

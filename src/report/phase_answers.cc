@@ -40,7 +40,7 @@ std::string range_text(const stats::Interval& range, std::string_view between) {
   return low == high ? low : fmt::format("{}{}{}", low, between, high);
 }
 
-// An arm beside the baseline on a stratum.
+// How an arm stands to the baseline on a stratum.
 enum class Standing { kFaster, kSlower, kEquivalent, kOpen, kNotCompared };
 
 Standing standing_of(const Contrast* contrast) {
@@ -281,7 +281,7 @@ std::string beside_text(Standing standing, const std::string& baseline) {
                      baseline);
 }
 
-// The least difference that the rows of an open stretch show, or how many more show the one seen.
+// What the rows of an open stretch would show, and how many more would show what they seem to say.
 std::string hint_text(const Findings& findings, const Stretch& stretch) {
   double detectable = 0;
   double seen = 0;

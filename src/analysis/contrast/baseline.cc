@@ -64,10 +64,12 @@ void contrast_with_baseline(const ContrastInputs& in, Findings& findings, Thread
   }
   const std::vector<stats::Widening> widenings = contrast_widenings(samples, in.units, pairs);
   const std::vector<SharedSpread> spreads = spreads_of_pairs(samples, in.units, pairs);
+  const std::vector<UnseenTail> unseen = unseen_tails(samples, pairs);
   const PairResamples resampled(samples, in.units, in.resampled, pairs, in.options, pool);
   findings.contrasts.resize(pairs.size());
   for_each_index(pairs.size(), pool, [&](size_t i) {
-    findings.contrasts[i] = contrast_pair(in, resampled, pairs[i], {widenings[i], spreads[i]});
+    findings.contrasts[i] =
+        contrast_pair(in, resampled, pairs[i], {widenings[i], spreads[i], unseen[i]});
   });
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;

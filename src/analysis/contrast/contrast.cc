@@ -55,13 +55,10 @@ std::optional<stats::Interval> bootstrapped(const ContrastInputs& in,
   return stats::calibrated_ratio_interval(means, together, ratio_bootstrap(in.options));
 }
 
-std::optional<stats::Interval> t_interval_of_ratio(const stats::StratumMoments& pair,
-                                                   double confidence) {
+std::optional<stats::Interval> interval_by_t(const stats::StratumMoments& pair, double confidence) {
   const auto log_ratio = stats::combined_log_ratio({&pair, 1});
   if (!log_ratio) return std::nullopt;
-  const auto logs = stats::t_interval(log_ratio->estimate, log_ratio->error, confidence);
-  if (!logs) return std::nullopt;
-  return stats::Interval{std::exp(logs->low), std::exp(logs->high)};
+  return stats::t_interval_of_ratio(log_ratio->estimate, log_ratio->error, confidence);
 }
 
 std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
@@ -74,6 +71,18 @@ std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
     last = row;
   }
   return all;
+}
+
+// Moves the interval's end on the slow arm's side to where its mean may be.
+void allow_for_unseen(const UnseenTail& unseen, Contrast& contrast) {
+  if (!(unseen.factor > 1)) return;
+  contrast.unseen_slow_factor = unseen.factor;
+  contrast.slow_arm = unseen.is_arms ? contrast.arm : contrast.baseline;
+  for (auto* interval : {&contrast.ratio_interval, &contrast.ratio_process_range}) {
+    if (!*interval) continue;
+    (unseen.is_arms ? (*interval)->high : (*interval)->low) *=
+        unseen.is_arms ? unseen.factor : 1 / unseen.factor;
+  }
 }
 
 // Takes away t intervals of one or two degrees of freedom, and the figures made of them.
@@ -206,9 +215,10 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
     add_mean_tests(*moments, error, in.options, contrast);
     // A bootstrap of two or three values knows no more of their spread than they do.
     if (are_few_processes(contrast.units_arm, contrast.units_baseline) && contrast.shared_df) {
-      contrast.ratio_interval = t_interval_of_ratio(*moments, in.options.confidence);
+      contrast.ratio_interval = interval_by_t(*moments, in.options.confidence);
     }
   }
+  allow_for_unseen(errors.unseen, contrast);
   add_row_effects(in, pair, error, contrast);
   return contrast;
 }

@@ -7,6 +7,7 @@
 #include "analysis/contrast/resampling.h"
 #include "analysis/contrast/shared_processes.h"
 #include "analysis/contrast/units.h"
+#include "analysis/contrast/unseen_tails.h"
 #include "analysis/findings/findings.h"
 #include "stats/estimates/quantile_ratio.h"
 #include "stats/estimates/ratio.h"
@@ -50,11 +51,12 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
                              const std::vector<std::string>& void_because,
                              stats::QuantileBootstrap& quantiles, ThreadPool* pool);
 
-// Errors of a pair as its family tells them: the pair's own of contrast_widenings() and
-// spreads_of_pairs().
+// Errors of a pair as its family tells them: the pair's own of contrast_widenings(),
+// spreads_of_pairs() and unseen_tails().
 struct PairErrors {
   stats::Widening widening{};
   SharedSpread spread{};
+  UnseenTail unseen{};
 };
 
 // Figures of one pair on one stratum, not yet adjusted or judged. `resampled` has the pair.

@@ -116,12 +116,13 @@ void contrast_rivals(const ContrastInputs& in, const std::vector<Contrast>& cont
   }
   const std::vector<stats::Widening> widenings = rival_widenings(in, pairs, contrasts);
   const std::vector<SharedSpread> spreads = spreads_of_pairs(in.samples, in.units, pairs);
+  const std::vector<UnseenTail> unseen = unseen_tails(in.samples, pairs);
   const PairResamples resampled(in.samples, in.units, in.resampled, pairs, in.options, pool);
   for_each_index(races.size(), pool, [&](size_t r) {
     for (size_t i = 1; i < races[r].groups.size(); ++i) {
       const size_t at = first[r] + i - 1;
       races[r].rivals.push_back(
-          contrast_pair(in, resampled, pairs[at], {widenings[at], spreads[at]}));
+          contrast_pair(in, resampled, pairs[at], {widenings[at], spreads[at], unseen[at]}));
     }
   });
 }

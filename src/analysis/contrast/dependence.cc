@@ -14,7 +14,6 @@
 namespace assay {
 namespace {
 
-constexpr double kLevel = 0.025;
 constexpr size_t kBlocks = 500;
 
 // Lag-1 autocorrelations of a family, pooled.
@@ -45,8 +44,8 @@ FamilyR pool(std::span<const stats::Lag1> family) {
   return together;
 }
 
-bool above_zero(double estimate, double error) {
-  return stats::normal_upper(estimate / error).p < kLevel;
+bool above_zero(double estimate, double error, double level) {
+  return stats::normal_upper(estimate / error).p < level;
 }
 
 // An r that counts, and its standard error.
@@ -59,10 +58,10 @@ struct Counted {
   CountedR of_family;  // of a series that can't be judged by itself; 0: the family shows none
 };
 
-Counted counted(std::span<const stats::Lag1> family) {
+Counted counted(std::span<const stats::Lag1> family, double level) {
   const FamilyR together = pool(family);
   Counted result{std::vector<CountedR>(family.size()), {}};
-  if (above_zero(together.mean, together.error)) {
+  if (above_zero(together.mean, together.error, level)) {
     const double square = together.error * together.error;
     result.of_family = {together.mean, std::sqrt(together.between + square)};
     for (size_t i = 0; i < family.size(); ++i) {
@@ -76,7 +75,7 @@ Counted counted(std::span<const stats::Lag1> family) {
     for (const stats::Lag1& one : family) p.push_back(stats::normal_upper(one.r / one.error).p);
     const std::vector<double> holm = stats::holm(p);
     for (size_t i = 0; i < family.size(); ++i) {
-      if (holm[i] < kLevel) result.of_series[i] = {family[i].r, family[i].error};
+      if (holm[i] < level) result.of_series[i] = {family[i].r, family[i].error};
     }
   }
   return result;
@@ -101,10 +100,42 @@ std::optional<double> geyer_size(std::span<const double> series) {
   return *within / *between * blocks->size;
 }
 
-Dependence dependence_of(std::span<const double> series, const CountedR& counts) {
+// The r that counts of each series, by its own lag-1 autocorrelation; absent: it has none.
+std::vector<CountedR> counted_of(const std::vector<std::optional<stats::Lag1>>& lags,
+                                 double level) {
+  std::vector<stats::Lag1> known;
+  for (const auto& lag : lags) {
+    if (lag) known.push_back(*lag);
+  }
+  const Counted found = known.empty() ? Counted{} : counted(known, level);
+  std::vector<CountedR> all;
+  size_t next = 0;
+  for (const auto& lag : lags) all.push_back(lag ? found.of_series[next++] : found.of_family);
+  return all;
+}
+
+// Mean over parts by precision; absent where none has one.
+std::optional<stats::Lag1> lag_of_parts(const SeriesInParts& parts) {
+  double weights = 0;
+  double sum = 0;
+  for (const std::vector<double>& part : parts) {
+    const auto lag = stats::lag1_autocorrelation(part);
+    if (!lag) continue;
+    weights += 1 / (lag->error * lag->error);
+    sum += lag->r / (lag->error * lag->error);
+  }
+  if (!(weights > 0)) return std::nullopt;
+  return stats::Lag1{sum / weights, 1 / std::sqrt(weights)};
+}
+
+bool does_vary(std::span<const double> series) {
+  return std::ranges::adjacent_find(series, std::not_equal_to()) != series.end();
+}
+
+Dependence dependence_of(std::span<const double> series, const CountedR& counts, double errors) {
   const auto n = static_cast<int64_t>(series.size());
   if (!(counts.r > 0) || n < 2) return {};
-  const double r = counted_r(series, counts.r);
+  const double r = counted_r(series, counts.r + errors * counts.error);
   return {r, counts.error, stats::first_order(n, r).inflation,
           stats::first_order_widening(n, r, counts.error)};
 }
@@ -123,26 +154,34 @@ double counted_r(std::span<const double> series, double r) {
   return size ? std::max(counts, r_of_size(series.size(), *size)) : counts;
 }
 
-std::vector<Dependence> dependences(std::span<const std::vector<double>> family) {
-  std::vector<stats::Lag1> lags;
-  std::vector<size_t> members;
-  for (size_t i = 0; i < family.size(); ++i) {
-    if (const auto lag = stats::lag1_autocorrelation(family[i])) {
-      lags.push_back(*lag);
-      members.push_back(i);
-    }
-  }
-  const Counted found = lags.empty() ? Counted{} : counted(lags);
+std::vector<Dependence> dependences(std::span<const std::vector<double>> family,
+                                    const DependenceRule& rule) {
+  std::vector<std::optional<stats::Lag1>> lags;
+  for (const auto& series : family) lags.push_back(stats::lag1_autocorrelation(series));
+  const std::vector<CountedR> counts = counted_of(lags, rule.level);
   std::vector<Dependence> result;
-  size_t next = 0;
   for (size_t i = 0; i < family.size(); ++i) {
-    const std::vector<double>& series = family[i];
-    const bool judged = next < members.size() && members[next] == i;
-    const bool varies = std::ranges::adjacent_find(series, std::not_equal_to()) != series.end();
-    const CountedR counts = judged   ? found.of_series[next++]
-                            : varies ? found.of_family
-                                     : CountedR{};
-    result.push_back(dependence_of(series, counts));
+    result.push_back(
+        dependence_of(family[i], does_vary(family[i]) ? counts[i] : CountedR{}, rule.errors));
+  }
+  return result;
+}
+
+std::vector<double> inflations_within_parts(std::span<const SeriesInParts> family) {
+  std::vector<std::optional<stats::Lag1>> lags;
+  for (const SeriesInParts& parts : family) lags.push_back(lag_of_parts(parts));
+  const std::vector<CountedR> counts = counted_of(lags, DependenceRule().level);
+  std::vector<double> result;
+  for (size_t i = 0; i < family.size(); ++i) {
+    double n = 0;
+    double independent = 0;
+    for (const std::vector<double>& part : family[i]) {
+      const auto size = static_cast<double>(part.size());
+      const CountedR counted = does_vary(part) ? counts[i] : CountedR{};
+      n += size;
+      independent += size / dependence_of(part, counted, 0).inflation;
+    }
+    result.push_back(independent > 0 ? n / independent : 1);
   }
   return result;
 }

@@ -21,13 +21,27 @@ struct Dependence {
   stats::Widening widening;  // of the mean's standard error: stats::first_order_widening()
 };
 
+// Evidence that a family needs to count as dependent.
+struct DependenceRule {
+  double level = 0.025;  // one-sided, of the family's mean r and of a series' own
+  double errors = 0;     // standard errors above its estimate at which an r counts
+};
+
 // Each r is Kendall's; their mean over the family weighs by precision. Where that lies above 0
-// at 2.5 % (one-sided), each series counts with its own r shrunk towards the mean, by how much the
+// at the rule's level, each series counts with its own r shrunk towards the mean, by how much the
 // family varies beyond chance (DerSimonian and Laird 1986); series of fewer than 6 values have the
-// mean. Where it doesn't, those alone count whose own r is above 0 at 2.5 % after Holm. The levels
-// are those of series that have nothing in common; where they have, white ones count more often. A
-// series of one value repeated is independent.
-std::vector<Dependence> dependences(std::span<const std::vector<double>> family);
+// mean. Where it doesn't, those alone count whose own r is above 0 at that level after Holm. The
+// levels are those of series that have nothing in common; where they have, white ones count more
+// often. A series of one value repeated is independent.
+std::vector<Dependence> dependences(std::span<const std::vector<double>> family,
+                                    const DependenceRule& rule = {});
+
+// A series of worker processes, one part each: what ends with a process isn't taken for dependence.
+using SeriesInParts = std::vector<std::vector<double>>;
+
+// Inflation of the mean of each series by what lies within its parts. r of a series is the mean of
+// its parts', by precision; otherwise as dependences().
+std::vector<double> inflations_within_parts(std::span<const SeriesInParts> family);
 
 // From here on autocorrelations beyond the first lag can be told from noise.
 inline constexpr size_t kLongSeries = 100;

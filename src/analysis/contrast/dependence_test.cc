@@ -68,6 +68,37 @@ TEST(Dependences, OfOneSeriesAmongWhiteOnesCountThereAlone) {
   for (size_t i = 0; i + 1 < found.size(); ++i) EXPECT_LT(found[i].widening.error, 1.3) << i;
 }
 
+// Parts of one level each look like one dependent series when they stand in a row.
+TEST(Dependences, WithinPartsAreNoneOfTheirLevels) {
+  Random random(3);
+  std::vector<SeriesInParts> family;
+  std::vector<std::vector<double>> in_a_row;
+  for (int series = 0; series < 10; ++series) {
+    SeriesInParts& parts = family.emplace_back();
+    std::vector<double>& whole = in_a_row.emplace_back();
+    for (int part = 0; part < 6; ++part) {
+      const double level = 2 * standard_normal(random);
+      parts.push_back(autoregressive(random, 10, 0));
+      for (double& value : parts.back()) whole.push_back(value += level);
+    }
+  }
+  for (const Dependence& one : dependences(in_a_row)) EXPECT_GT(one.r, 0.4);
+  EXPECT_THAT(inflations_within_parts(family), Each(1.0));
+  for (SeriesInParts& parts : family) {
+    for (std::vector<double>& part : parts) part = autoregressive(random, 10, 0.7);
+  }
+  EXPECT_THAT(inflations_within_parts(family), Each(testing::Gt(1.8)));
+}
+
+TEST(Dependences, OfRoundsCountSoonerAndMore) {
+  const auto family = family_of(5, 3, 0.3);
+  const auto plain = dependences(family);
+  const auto sooner = dependences(family, {.level = 0.3, .errors = 1});
+  for (size_t i = 0; i < family.size(); ++i) {
+    EXPECT_GT(sooner[i].widening.error, plain[i].widening.error);
+  }
+}
+
 TEST(Dependences, OfSeriesThatSayNothingAreNone) {
   EXPECT_THAT(dependences({}), SizeIs(0));
   const std::vector<std::vector<double>> family = {

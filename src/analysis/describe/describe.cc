@@ -7,10 +7,12 @@
 
 #include "analysis/contrast/process_range.h"
 #include "analysis/contrast/shared_processes.h"
+#include "analysis/contrast/verdict.h"
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
 #include "analysis/rows/losses.h"
 #include "analysis/rows/processes.h"
+#include "stats/distributions/distributions.h"
 #include "stats/estimates/few_values.h"
 #include "stats/hypotheses/tests.h"
 #include "stats/samples/summary.h"
@@ -30,11 +32,20 @@ void count(OutcomeCounts& outcome, const Group& group) {
   }
 }
 
-// Analysis of variance: the mean's variance comes from the mean square between processes; rows
-// alone would give it that within them.
-void describe_processes(const Group& group, Latency& latency) {
+// Analysis of variance of a group's rows by process.
+struct BetweenProcesses {
+  double f = 1;     // mean square between over that within
+  double df1 = 0;   // of the processes
+  double df2 = 0;   // of their rows
+  double rows = 1;  // of a process: (n - sum n_i^2 / n) / (processes - 1)
+  // Share of a row's variance that lies between processes.
+  double intraclass() const { return std::max(0.0, (f - 1) / (f - 1 + rows)); }
+};
+
+// Absent: one process, one row each, or rows without spread.
+std::optional<BetweenProcesses> describe_processes(const Group& group, Latency& latency) {
   const auto told = [](const Row* row) { return row->process.has_value(); };
-  if (!std::ranges::all_of(group.warm, told)) return;
+  if (!std::ranges::all_of(group.warm, told)) return std::nullopt;
   std::map<int64_t, std::vector<double>> by_process;
   for (size_t i = 0; i < group.warm.size(); ++i) {
     by_process[process_of(*group.warm[i])].push_back(group.warm_ms[i]);
@@ -42,16 +53,52 @@ void describe_processes(const Group& group, Latency& latency) {
   latency.processes = static_cast<int64_t>(by_process.size());
   double within = 0;
   double between = 0;
+  double squares = 0;
   for (const auto& [number, ms] : by_process) {
     const double mean = *stats::mean(ms);
-    within += stats::variance(ms).value_or(0) * static_cast<double>(ms.size() - 1);
-    between += static_cast<double>(ms.size()) * (mean - *latency.mean) * (mean - *latency.mean);
+    const auto size = static_cast<double>(ms.size());
+    within += stats::variance(ms).value_or(0) * (size - 1);
+    between += size * (mean - *latency.mean) * (mean - *latency.mean);
+    squares += size * size;
   }
-  const auto processes = static_cast<double>(by_process.size());
-  const auto spare = static_cast<double>(group.warm.size()) - processes;
-  if (by_process.size() < 2 || spare < 1 || !(between > 0)) return;
-  const double share = 1 - within / spare / (between / (processes - 1));
-  latency.between_processes = std::max(0.0, share);
+  const auto n = static_cast<double>(group.warm.size());
+  BetweenProcesses found;
+  found.df1 = static_cast<double>(by_process.size()) - 1;
+  found.df2 = n - found.df1 - 1;
+  if (found.df1 < 1 || found.df2 < 1 || !(within > 0)) return std::nullopt;
+  found.f = between / found.df1 / (within / found.df2);
+  found.rows = (n - squares / n) / found.df1;
+  latency.intraclass = found.intraclass();
+  return found;
+}
+
+// Neighbours that are alike within a process make the processes' means differ too, and the rows of
+// one less: F is judged without that part. `inflations`: of means by what lies within processes.
+void judge_processes(const Samples& samples,
+                     std::span<const std::optional<BetweenProcesses>> processes,
+                     std::span<const double> inflations, const AnalysisOptions& options,
+                     std::vector<Latency>& all) {
+  for (const Phase phase : kPhases) {
+    std::vector<size_t> family;
+    std::vector<std::optional<double>> p;
+    for (size_t g = 0; g < all.size(); ++g) {
+      if (samples.strata[all[g].stratum].phase != phase || !processes[g]) continue;
+      const BetweenProcesses& of = *processes[g];
+      const double inflation = std::min(inflations[g], std::max(1.0, of.rows / 2));
+      const double alike = inflation * (of.rows - 1) / (of.rows - inflation);
+      const auto area = stats::f_upper(of.f / std::max(1.0, alike), of.df1, of.df2);
+      family.push_back(g);
+      p.push_back(area ? std::optional(area->p) : std::nullopt);
+    }
+    p = holm_of(p);
+    for (size_t i = 0; i < family.size(); ++i) {
+      Latency& latency = all[family[i]];
+      latency.processes_p_holm = p[i];
+      if (!p[i] || *p[i] >= options.alpha || !latency.n_effective) continue;
+      const double rows = processes[family[i]]->rows;
+      latency.n_effective = static_cast<double>(latency.n) / (1 + (rows - 1) * *latency.intraclass);
+    }
+  }
 }
 
 // Joules and tokens of rows.
@@ -168,9 +215,9 @@ std::optional<stats::Interval> t_interval_of_mean(std::span<const double> units,
   if (!moments || !(moments->mean > 0)) return std::nullopt;
   const auto n = static_cast<double>(moments->n);
   const stats::StandardError error{std::sqrt(moments->variance / n) / moments->mean, n - 1};
-  const auto logs = stats::t_interval(0, error.widened(widening), confidence);
-  if (!logs) return std::nullopt;
-  return stats::Interval{moments->mean * std::exp(logs->low), moments->mean * std::exp(logs->high)};
+  const auto factor = stats::t_interval_of_ratio(0, error.widened(widening), confidence);
+  if (!factor) return std::nullopt;
+  return stats::Interval{moments->mean * factor->low, moments->mean * factor->high};
 }
 
 }  // namespace
@@ -181,8 +228,10 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
   const AnalysisOptions& options = in.options;
   const std::vector<Dependence> of_rows = group_dependences(samples);
   const std::vector<Dependence> dependence = unit_dependences(samples, in.units, of_rows);
+  const std::vector<double> inflations = inflations_within_processes(samples);
   const std::vector<SharedSpread> spreads = spreads_of_groups(samples, in.units);
   std::vector<Latency> all(samples.groups.size());
+  std::vector<std::optional<BetweenProcesses>> processes(all.size());
   for_each_index(all.size(), pool, [&](size_t g) {
     const Group& group = samples.groups[g];
     const std::vector<double>& order = group.sorted_ms;
@@ -207,7 +256,7 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
             stats::stretched(*interval, resampled[g]->mean,
                              stats::interval_widening(df, widening, options.confidence));
       }
-      latency.n_effective = static_cast<double>(latency.n) / of_rows[g].inflation;
+      latency.n_effective = static_cast<double>(latency.n) / inflations[g];
       latency.widening = dependence[g].widening.error;
     }
     latency.median = stats::median(order);
@@ -223,12 +272,13 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
     }
     latency.tokens_per_s = tokens_per_s(group);
     describe_energy(group, options.confidence, latency);
-    describe_processes(group, latency);
+    processes[g] = describe_processes(group, latency);
     if (order.size() > 1) {
       latency.mean_without_first = stats::mean(std::span(group.warm_ms).subspan(1));
     }
     describe_cold(group, latency);
   });
+  judge_processes(samples, processes, inflations, options, all);
   return all;
 }
 

@@ -34,7 +34,7 @@ const Bound* bound_of(std::string_view name) {
     }
     for (const char* share :
          {"p", "p_holm", "interaction_p_holm", "a", "a_interval", "alpha", "confidence", "power",
-          "between_processes_share", "failed_rate_interval"}) {
+          "intraclass_correlation", "processes_p_holm", "failed_rate_interval"}) {
       bounds[share] = &kShare;
     }
     for (const char* count : {"attempted",

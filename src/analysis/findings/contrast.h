@@ -90,6 +90,11 @@ struct Contrast {
   // of a round of processes, or of unpaired arms of two processes. There is no ratio_interval then,
   // nor any other interval of this contrast.
   std::optional<stats::Interval> ratio_process_range = {};
+  // Slow calls of one arm, `slow_arm`, that only the phase's other strata show: its mean may be so
+  // many times what its rows here show, and the interval's end on its side is moved by that factor
+  // (contrast/unseen_tails.h). 1: no such thing.
+  double unseen_slow_factor = 1;
+  std::string slow_arm;
   std::optional<double> median_ratio;
   // The ratio of typical calls, which a few slow ones don't touch; of pairs: contrast/typical.h.
   std::optional<SpreadRatio> typical;

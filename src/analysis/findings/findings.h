@@ -30,7 +30,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 17;
+inline constexpr int kFindingsSchemaVersion = 18;
 
 struct Findings {
   AnalysisOptions options;

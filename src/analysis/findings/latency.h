@@ -41,13 +41,16 @@ struct Latency {
   std::optional<double> cold_max;
   std::optional<double> mean_with_cold;
   std::optional<double> mean_without_first;  // of the warm rows but the first
-  // Effective sample size of the mean, in rows.
+  // Effective sample size of the mean, in rows: n / (1 + (m - 1) intraclass) where the cell's
+  // processes of m rows differ at 5 % (processes_p_holm), else by the dependence of neighbours
+  // within a process.
   std::optional<double> n_effective;
   double widening = 1;    // of the mean's standard error, against that of independent units
   int64_t processes = 0;  // of the warm rows; 0: the bundle doesn't tell
-  // Share of the mean's variance that lies between processes, beyond their rows' part. Absent: one
-  // process, or one row each.
-  std::optional<double> between_processes;
+  // Share of a row's variance that lies between processes (intraclass correlation, by analysis of
+  // variance), and p of none, after Holm over the phase. Absent: one process, or one row each.
+  std::optional<double> intraclass;
+  std::optional<double> processes_p_holm;
 };
 
 }  // namespace assay

@@ -148,7 +148,8 @@ struct Record<Latency> {
       field("cold_max_ms", &T::cold_max), field("mean_with_cold_ms", &T::mean_with_cold),
       field("mean_without_first_ms", &T::mean_without_first), field("n_effective", &T::n_effective),
       field("widening", &T::widening), field("processes", &T::processes),
-      field("between_processes_share", &T::between_processes));
+      field("intraclass_correlation", &T::intraclass),
+      field("processes_p_holm", &T::processes_p_holm));
 };
 template <>
 struct Record<Tail> {
@@ -236,6 +237,7 @@ struct Record<Contrast> {
       field("widening", &T::widening), field("ratio", &T::ratio),
       field("ratio_interval", &T::ratio_interval),
       field("ratio_process_range", &T::ratio_process_range),
+      field("unseen_slow_factor", &T::unseen_slow_factor), text_or_null("slow_arm", &T::slow_arm),
       field("median_ratio", &T::median_ratio), field("typical", &T::typical),
       field("difference_ms", &T::difference_ms),
       field("difference_interval_ms", &T::difference_interval_ms),

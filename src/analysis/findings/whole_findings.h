@@ -29,6 +29,8 @@ inline Contrast contrast(std::optional<size_t> stratum) {
   c.ratio = 0.875;
   c.ratio_interval = kInterval;
   c.ratio_process_range = kInterval;
+  c.unseen_slow_factor = 1.2;
+  c.slow_arm = "b";
   c.median_ratio = 0.9;
   c.typical = SpreadRatio{0.8, kInterval, kInterval};
   c.difference_ms = -1.5;
@@ -68,7 +70,8 @@ inline Latency latency() {
   l.cold_n = 2;
   l.widening = 1.25;
   l.processes = 5;
-  l.between_processes = 0.75;
+  l.intraclass = 0.75;
+  l.processes_p_holm = 0.001;
   return l;
 }
 

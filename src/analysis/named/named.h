@@ -47,24 +47,37 @@ void find_throttled(const Samples& samples, std::vector<Finding>& findings);
 // warning if it computed there, a note if it only held memory.
 void find_gpu_neighbours(const Samples& samples, std::vector<Finding>& findings);
 
-// "cold_start_skew": a first sample of at least cold_factor times the median of the rest, or cold
-// rows that would move the mean by more than the margin. A warning where such a first sample isn't
-// marked cold and so counts in the mean, a note where it was left out.
+// "cold_start_skew": first samples of at least cold_factor times the median of the rest, or cold
+// rows that would move the mean by more than the margin; each only where slow calls as frequent as
+// in the rest of the phase don't explain it at 5 % after Holm. A warning where such a first sample
+// isn't marked cold and so counts in the mean, a note where it was left out.
 void find_cold_starts(const Samples& samples, const AnalysisOptions& options,
                       std::vector<Finding>& findings);
 
-// Findings on the machine's changes in the course of a group's rows, if order matters at 5 % after
-// Holm over the groups of a phase and moves the median notably. "level_change": from some row on
-// the latency is another (Pettitt), its rows those from there on. "drift": it goes one way all the
-// time (Mann-Kendall; Theil-Sen for the size). A group whose order shows both has the one that
-// leaves less of its spread unexplained.
+// "drift", "level_change" of a phase: the levels of its rounds of worker processes, over all cells,
+// go one way, or are others from some round on, by t at half of 5 %.
+void find_changes_between_rounds(const Samples& samples, const AnalysisOptions& options,
+                                 std::vector<Finding>& findings);
+
+// "one_sided_tail": an arm with slow calls in a phase beside a baseline (or a baseline beside an
+// arm) with none, and the strata on which the contrast allows for those that its rows don't hold.
+void find_one_sided_tails(const Samples& samples, const std::vector<Contrast>& contrasts,
+                          const AnalysisOptions& options, std::vector<Finding>& findings);
+
+// Findings on the machine's changes in the course of a group's rows, if order matters at 5 % (half
+// of it where rounds of processes are judged too) after Holm over the groups of a phase and moves
+// the median notably. "level_change": from some row on the latency is another (Pettitt), its rows
+// those from there on. "drift": it goes one way all the time (Mann-Kendall; Theil-Sen for the
+// size). A group whose order shows both has the one that leaves less of its spread unexplained.
 void find_changes_in_order(const Samples& samples, const AnalysisOptions& options,
                            std::vector<Finding>& findings);
 
-// "autocorrelation": neighbouring repetitions so alike that the rows tell no more than half as many
-// independent ones would. `latencies` in the groups' order.
+// "autocorrelation": neighbouring repetitions so alike, within a process, that the rows tell no
+// more than half as many independent ones would. "dependent_rounds": rounds of processes of two
+// arms so alike that the variance of their contrast's error is twice that of independent ones, or
+// more. `latencies` in the groups' order.
 void find_dependence(const Samples& samples, const std::vector<Latency>& latencies,
-                     std::vector<Finding>& findings);
+                     const std::vector<Contrast>& contrasts, std::vector<Finding>& findings);
 
 // "mean_median_disagreement": two arms of a stratum that means and medians rank differently, either
 // ranking being significant and one of the differences notable; its rows are the fewest, the
@@ -130,11 +143,12 @@ void find_compilation(const Samples& samples, std::vector<Finding>& findings);
 void find_recompile_tails(const ContrastInputs& in, const std::vector<Tail>& tails,
                           stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings);
 
-// "process_spread": of each phase, how much of the variance of its arms' means lies between worker
-// processes, and how much narrower intervals would be with twice the repetitions or twice the
-// processes.
-void find_process_spread(const Samples& samples, const std::vector<Latency>& latencies,
-                         std::vector<Finding>& findings);
+// "processes_differ": a cell whose worker processes differ at 5 % after Holm over the phase, so
+// much that its rows tell no more than half as many independent ones would; and how much narrower
+// intervals would be with twice the repetitions or twice the processes. `latencies` in the groups'
+// order.
+void find_processes_that_differ(const Samples& samples, const std::vector<Latency>& latencies,
+                                const AnalysisOptions& options, std::vector<Finding>& findings);
 
 // "one_process": phases with arms that ran in one process each, so that no interval holds the
 // differences between processes of one program. A warning where that leaves comparisons open.
@@ -153,6 +167,11 @@ void for_each_pair(const Samples& samples, const Body& body) {
   }
 }
 
+// Rows that count half: from here on their dependence is a finding.
+inline constexpr double kNotableLoss = 2;
+
+// A finding about a whole phase, without text.
+Finding about_phase(std::string kind, Severity severity, Phase phase);
 // A finding about a group, without text.
 Finding about(std::string kind, Severity severity, const Samples& samples, const Group& group);
 

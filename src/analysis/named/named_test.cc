@@ -173,20 +173,153 @@ TEST(Named, DriftFromProcessToProcessIsFound) {
   }
   share_among(clean.bundle, clean.eager, 10);
   const auto found = of_kind(clean.bundle, "drift");
-  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found.size(), 2u) << "of the rounds of all cells, and of the cell";
+  EXPECT_FALSE(found[0].stratum);
+  EXPECT_TRUE(found[1].stratum);
   EXPECT_NEAR(found[0].size, 0.1, 0.03);
 }
 
-TEST(Named, AColdFirstSampleOfALaterProcessIsFound) {
+TEST(Named, ProcessesThatStartSlowlyAreFoundAndOneOfThemIsNot) {
   Clean clean;
-  clean.bundle.row(clean.compiled, 20).latency_ms = 60;
-  EXPECT_EQ(of_kind(clean.bundle, "cold_start_skew").size(), 0u);
   share_among(clean.bundle, clean.compiled, 3);
+  clean.bundle.row(clean.compiled, 20).latency_ms = 60;
+  EXPECT_EQ(of_kind(clean.bundle, "cold_start_skew").size(), 0u) << "any call may be slow";
+  for (const int first : {-2, 10}) {
+    clean.bundle.row(clean.compiled, first).latency_ms = 50;
+    clean.bundle.row(clean.compiled, first).cold = false;
+  }
   const auto found = of_kind(clean.bundle, "cold_start_skew");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].severity, Severity::kWarning);
-  EXPECT_THAT(found[0].text, HasSubstr("the first sample of process 3 of 3, 60"));
-  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(20));
+  EXPECT_THAT(found[0].text,
+              HasSubstr("the first samples of 3 of 3 processes are slow; the slowest, 60"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(-2, 10, 20));
+}
+
+TEST(Named, ASlowStartAmongSlowCallsIsNoColdStart) {
+  Clean clean;
+  for (const int slow : {4, 9, 15, 16, 22, 27}) {
+    clean.bundle.row(clean.eager, slow).latency_ms = 70;
+  }
+  clean.bundle.row(clean.compiled, -2).latency_ms = 60;
+  EXPECT_EQ(of_kind(clean.bundle, "cold_start_skew").size(), 0u);
+  clean.bundle.row(clean.compiled, -2).latency_ms = 600;  // beyond all of them
+  EXPECT_EQ(of_kind(clean.bundle, "cold_start_skew").size(), 1u);
+}
+
+// Ten cells in rounds of five processes.
+SyntheticBundle five_rounds(double process_shift, double drift = 0, uint64_t seed = 17) {
+  SyntheticBundle bundle(seed);
+  for (int cell = 0; cell < 10; ++cell) {
+    bundle.add({.arm = cell % 2 == 0 ? "eager" : "static",
+                .scenario = fmt::format("s{}", cell / 2),
+                .noise = 0.02,
+                .drift = drift,
+                .processes = 5,
+                .process_shift = process_shift});
+  }
+  return bundle;
+}
+
+TEST(Named, DriftOverRoundsOfFewProcessesIsFoundOverAllCells) {
+  SyntheticBundle bundle = five_rounds(0, 0.1);
+  const auto found = of_kind(bundle, "drift");
+  ASSERT_FALSE(found.empty());
+  EXPECT_FALSE(found[0].stratum);
+  EXPECT_EQ(found[0].severity, Severity::kWarning);
+  EXPECT_NEAR(found[0].size, 0.08, 0.02) << "from the first round's middle to the last one's";
+  EXPECT_THAT(found[0].text, HasSubstr("from the first to the last of 5 rounds of worker "
+                                       "processes, over 10 cells"));
+  EXPECT_EQ(found[0].rows.size(), 10u);
+  EXPECT_THAT(of_kind(bundle, "level_change"), testing::IsEmpty());
+}
+
+TEST(Named, AChangeOfLevelBetweenRoundsIsNoDrift) {
+  SyntheticBundle bundle = five_rounds(0);
+  for (Row& row : bundle.raw().rows) {
+    if (*row.process >= 2) *row.latency_ms *= 1.1;
+  }
+  const auto found = of_kind(bundle, "level_change");
+  ASSERT_FALSE(found.empty());
+  EXPECT_FALSE(found[0].stratum);
+  EXPECT_NEAR(found[0].size, 0.1, 0.02);
+  EXPECT_THAT(found[0].text, HasSubstr("from round 3 of 5 rounds of worker processes on"));
+  EXPECT_EQ(found[0].rows.begin()->second.front(), 12) << "the third process' first row";
+  EXPECT_THAT(of_kind(bundle, "drift"), testing::IsEmpty());
+}
+
+TEST(Named, ProcessesThatDifferAreSizedByTheirIntraclassCorrelation) {
+  SyntheticBundle bundle = five_rounds(0.05);
+  const auto found = of_kind(bundle, "processes_differ");
+  EXPECT_GT(found.size(), 7u);
+  EXPECT_THAT(of_kind(bundle, "autocorrelation"), testing::IsEmpty());
+  const Findings findings = *analyze(bundle.build(), {}, nullptr);
+  const Latency& latency = findings.latencies.at(0);
+  ASSERT_TRUE(latency.intraclass);
+  EXPECT_LT(*latency.processes_p_holm, 0.05);
+  EXPECT_NEAR(*latency.n_effective, 30 / (1 + 5 * *latency.intraclass), 1e-9);
+  EXPECT_LT(*latency.n_effective, 9);
+  SyntheticBundle alike = five_rounds(0, 0, 18);
+  EXPECT_THAT(of_kind(alike, "processes_differ"), testing::IsEmpty());
+}
+
+// Rows within a process that resemble their neighbours are no difference between processes.
+TEST(Named, DependenceWithinProcessesIsNoDifferenceBetweenThem) {
+  SyntheticBundle bundle(19);
+  for (int cell = 0; cell < 6; ++cell) {
+    bundle.add({.arm = cell % 2 == 0 ? "eager" : "static",
+                .scenario = fmt::format("s{}", cell / 2),
+                .noise = 0.02,
+                .repetitions = 200,
+                .autocorrelation = 0.7,
+                .processes = 10});
+  }
+  const auto found = of_kind(bundle, "autocorrelation");
+  ASSERT_GE(found.size(), 6u);
+  EXPECT_THAT(found[0].text, HasSubstr("neighbouring repetitions within a process"));
+  EXPECT_LE(of_kind(bundle, "processes_differ").size(), 1u);
+}
+
+// Two strata; the second arm's slow calls are all on the first one.
+struct SlowOnOneStratum {
+  SlowOnOneStratum() {
+    for (const char* scenario : {"s0", "s1"}) {
+      bundle.add({.arm = "eager", .scenario = scenario, .noise = 0.01});
+      cells.push_back(
+          bundle.add({.arm = "static", .scenario = scenario, .mean_ms = 9.5, .noise = 0.01}));
+    }
+    for (const int slow : {5, 17}) bundle.row(cells[0], slow).latency_ms = 50;
+  }
+  SyntheticBundle bundle{23};
+  std::vector<std::string> cells;
+};
+
+TEST(Named, SlowCallsOfOneArmAreAllowedForWhereItsRowsHoldNone) {
+  SlowOnOneStratum slow;
+  const auto found = of_kind(slow.bundle, "one_sided_tail");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "static");
+  EXPECT_THAT(found[0].text, HasSubstr("2 of 60 warm rows take more than 3 times their median, and "
+                                       "none of eager's: on 1 stratum"));
+  EXPECT_THAT(found[0].rows.at(slow.cells[0]), ElementsAre(5, 17));
+  AnalysisOptions options;
+  options.resamples = 500;
+  const auto contrast_of = [&] {
+    return analyze(slow.bundle.build(), options, nullptr)->contrasts.at(1);
+  };
+  const Contrast allowed = contrast_of();
+  EXPECT_EQ(allowed.slow_arm, "static");
+  EXPECT_GT(allowed.unseen_slow_factor, 1.3);
+  EXPECT_EQ(allowed.verdict, ::assay::Verdict::kInconclusive);
+  EXPECT_GT(allowed.ratio_interval->high, 1.2);
+  // With slow calls of the other arm too, or without any, the stratum's rows decide.
+  slow.bundle.row("c002-eager-prefill-s1", 9).latency_ms = 50;
+  EXPECT_EQ(contrast_of().unseen_slow_factor, 1);
+  SlowOnOneStratum quick;
+  for (const int was_slow : {5, 17}) quick.bundle.row(quick.cells[0], was_slow).latency_ms = 9.5;
+  const Contrast decided = analyze(quick.bundle.build(), options, nullptr)->contrasts.at(1);
+  EXPECT_EQ(decided.verdict, ::assay::Verdict::kFaster);
+  EXPECT_THAT(of_kind(quick.bundle, "one_sided_tail"), testing::IsEmpty());
 }
 
 TEST(Named, AChangeOfLevelIsNoDrift) {

@@ -1,10 +1,8 @@
 // Finds cells whose worker processes differ from one another.
-#include <algorithm>
 #include <cmath>
 
 #include "analysis/named/named.h"
 #include "base/text/counts.h"
-#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {
@@ -15,35 +13,28 @@ double gain(double share) {
   return 1 - std::sqrt(share + (1 - share) / 2);
 }
 
-Finding of_phase(std::string kind, Phase phase) {
-  Finding finding;
-  finding.kind = std::move(kind);
-  finding.severity = Severity::kNote;
-  finding.phase = phase;
-  return finding;
-}
-
 }  // namespace
 
-void find_process_spread(const Samples& samples, const std::vector<Latency>& latencies,
-                         std::vector<Finding>& findings) {
-  for (const Phase phase : kPhases) {
-    std::vector<double> shares;
-    for (const Latency& latency : latencies) {
-      if (samples.strata[latency.stratum].phase != phase) continue;
-      if (latency.between_processes) shares.push_back(*latency.between_processes);
-    }
-    if (shares.empty()) continue;
-    std::ranges::sort(shares);
-    const double middle = *stats::median(shares);
-    Finding finding = of_phase("process_spread", phase);
-    finding.size = middle;
+void find_processes_that_differ(const Samples& samples, const std::vector<Latency>& latencies,
+                                const AnalysisOptions& options, std::vector<Finding>& findings) {
+  for (size_t g = 0; g < samples.groups.size(); ++g) {
+    const Latency& latency = latencies[g];
+    if (!latency.processes_p_holm || *latency.processes_p_holm >= options.alpha) continue;
+    const auto n = static_cast<double>(latency.n);
+    if (!latency.n_effective || n < kNotableLoss * *latency.n_effective) continue;
+    const double rows = n / static_cast<double>(latency.processes);
+    // Share of the mean's variance that more rows of the same processes leave as it is.
+    const double of_mean = rows * *latency.intraclass / (1 + (rows - 1) * *latency.intraclass);
+    Finding finding = about("processes_differ", Severity::kNote, samples, samples.groups[g]);
+    finding.size = *latency.intraclass;
     finding.text = fmt::format(
-        "{:.0f} % of the variance of a mean lies between worker processes (median of {}, {:.0f} "
-        "to {:.0f} %): twice the repetitions would make intervals {:.0f} % narrower, twice the "
-        "processes {:.0f} %",
-        middle * 100, counted(shares.size(), "cell"), shares.front() * 100, shares.back() * 100,
-        gain(middle) * 100, gain(0) * 100);
+        "{:.0f} % of the rows' variance lies between the {} (p = {}, Holm-adjusted): {} have an "
+        "effective sample size of {:.0f}; twice the repetitions would make an interval {:.0f} % "
+        "narrower, twice the processes {:.0f} %",
+        100 * *latency.intraclass, counted(latency.processes, "worker process", "worker processes"),
+        format_significant(*latency.processes_p_holm, 2), counted(latency.n, "warm row"),
+        *latency.n_effective, gain(of_mean) * 100, gain(0) * 100);
+    add_rows(finding, samples.groups[g].warm);
     findings.push_back(std::move(finding));
   }
 }
@@ -67,7 +58,7 @@ void find_single_processes(const Samples& samples, const std::vector<Latency>& l
       open += contrast.verdict == Verdict::kInconclusive;
     }
     if (compared == 0 && (cells == 0 || alone < cells)) continue;
-    Finding finding = of_phase("one_process", phase);
+    Finding finding = about_phase("one_process", Severity::kNote, phase);
     const std::string ran = fmt::format(
         "{} of {} ran in one worker process, so no interval of theirs includes what differs "
         "between "

@@ -45,6 +45,14 @@ Finding about(std::string kind, Severity severity, const Samples& samples, const
   return finding;
 }
 
+Finding about_phase(std::string kind, Severity severity, Phase phase) {
+  Finding finding;
+  finding.kind = std::move(kind);
+  finding.severity = severity;
+  finding.phase = phase;
+  return finding;
+}
+
 void find_lost_rows(const Samples& samples, std::vector<Finding>& findings) {
   for (const Group& group : samples.groups) {
     const int64_t failed = group.failed();

@@ -1,12 +1,14 @@
-// Findings along the order of a group's rows: cold starts, drift, changes of level, dependence.
+// Findings along the order of a group's rows: drift, changes of level, dependence.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "analysis/contrast/verdict.h"
+#include "analysis/contrast/widenings.h"
+#include "analysis/named/in_order.h"
 #include "analysis/named/named.h"
 #include "base/text/counts.h"
-#include "stats/hypotheses/multiple.h"
 #include "stats/samples/series.h"
 #include "stats/samples/summary.h"
 #include "stats/samples/trend.h"
@@ -18,89 +20,9 @@ std::string ms_text(double value) {
   return format_significant(value) + " ms";
 }
 
-// "mean 3.1 ms without, 4.0 ms with".
-std::string means_text(double without, double with) {
-  return fmt::format("mean {} without, {} with", ms_text(without), ms_text(with));
-}
-
-// Rows in order, cut where another process takes over: each has its own start and its own level.
-using Rows = std::vector<const Row*>;
-std::vector<Rows> by_process(const Rows& rows) {
-  std::vector<Rows> parts;
-  for (const Row* row : rows) {
-    if (parts.empty() || parts.back().back()->process != row->process) parts.emplace_back();
-    parts.back().push_back(row);
-  }
-  return parts;
-}
-
-// Finds a slow first sample: the slowest of the processes' first ones counts.
-void find_skewed_first(const Samples& samples, const Group& group, const AnalysisOptions& options,
-                       std::vector<Finding>& findings) {
-  if (group.timed.size() < 3) return;
-  const std::vector<Rows> parts = by_process(group.timed);
-  std::vector<double> rest;
-  const Row* slowest = group.timed.front();
-  for (const Rows& part : parts) {
-    if (*part.front()->latency_ms > *slowest->latency_ms) slowest = part.front();
-    for (const Row* row : std::span(part).subspan(1)) rest.push_back(*row->latency_ms);
-  }
-  if (rest.empty()) return;
-  const Row& first = *slowest;
-  const std::vector<double> all = latencies_ms(group.timed);
-  const double typical = *stats::median(stats::sorted(rest));
-  const double factor = *first.latency_ms / typical;
-  if (factor < options.cold_factor) return;
-  Finding finding =
-      about("cold_start_skew", first.cold ? Severity::kNote : Severity::kWarning, samples, group);
-  finding.size = factor;
-  const bool warm_means = first.cold && !group.warm.empty();
-  const double without = *stats::mean(warm_means ? std::span<const double>(group.warm_ms)
-                                                 : std::span<const double>(rest));
-  finding.text = fmt::format(
-      "the first sample{}, {}, is {} times the median of the other {} ({}) and {}; {}",
-      parts.size() > 1
-          ? fmt::format(" of process {} of {}", first.process.value_or(0) + 1, parts.size())
-          : "",
-      ms_text(*first.latency_ms), format_significant(factor, 3), rest.size(), ms_text(typical),
-      first.cold ? "is left out as cold" : "counts in the mean, as it isn't marked cold",
-      means_text(without, *stats::mean(all)));
-  add_row(finding, first);
-  findings.push_back(std::move(finding));
-}
-
-void find_cold_shift(const Samples& samples, const Group& group, const AnalysisOptions& options,
-                     std::vector<Finding>& findings) {
-  if (group.warm.empty() || group.warm.size() == group.timed.size()) return;
-  const double without = *stats::mean(group.warm_ms);
-  const double with = *stats::mean(latencies_ms(group.timed));
-  const double shift = with / without - 1;
-  if (std::abs(shift) <= options.margin) return;
-  Finding finding = about("cold_start_skew", Severity::kNote, samples, group);
-  finding.size = 1 + std::abs(shift);
-  const size_t cold = group.timed.size() - group.warm.size();
-  finding.text = fmt::format("{} left out; {} would move the mean by {:+.1f} %: {}",
-                             cold == 1 ? "1 cold row was" : fmt::format("{} cold rows were", cold),
-                             cold == 1 ? "it" : "they", shift * 100, means_text(without, with));
-  for (const Row* row : group.timed) {
-    if (row->cold) add_row(finding, *row);
-  }
-  findings.push_back(std::move(finding));
-}
-
-// The warm rows of a group but for those that compiled something, which have findings of their own:
-// a churning arm's recompiles come first, and are no drift of the machine.
-Rows uncompiled(const Group& group) {
-  Rows rows;
-  for (const Row* row : group.warm) {
-    if (!carries_compilation(*row)) rows.push_back(row);
-  }
-  return rows;
-}
-
 struct Series {
-  explicit Series(Rows of) : rows(std::move(of)), ms(latencies_ms(rows)) {}
-  Rows rows;
+  explicit Series(RowsInOrder of) : rows(std::move(of)), ms(latencies_ms(rows)) {}
+  RowsInOrder rows;
   std::vector<double> ms;
 };
 
@@ -151,7 +73,7 @@ std::vector<double> levels(const InOrder& one) {
 InOrder::InOrder(const Group& of) : group(&of) {
   std::vector<std::vector<double>> series;
   double tested = 0;
-  for (Rows& rows : by_process(uncompiled(of))) {
+  for (RowsInOrder& rows : by_process(uncompiled(of))) {
     parts.emplace_back(std::move(rows));
     series.push_back(parts.back().ms);
     const auto found = change_in(parts.back().ms);
@@ -256,43 +178,72 @@ bool report_change(const Samples& samples, const InOrder& one, const AnalysisOpt
 
 // Trend and change are one family: twice as many tests as groups.
 void adjust(std::vector<InOrder>& family) {
-  std::vector<double> p_values;
+  std::vector<std::optional<double>> p;
   for (const InOrder& one : family) {
-    if (one.trend) p_values.push_back(one.trend->p);
-    if (one.change) p_values.push_back(one.change->p);
+    p.push_back(one.trend ? std::optional(one.trend->p) : std::nullopt);
+    p.push_back(one.change ? std::optional(one.change->p) : std::nullopt);
   }
-  const std::vector<double> holm = stats::holm(p_values);
-  size_t next = 0;
-  for (InOrder& one : family) {
-    if (one.trend) one.trend_p = holm[next++];
-    if (one.change) one.change_p = holm[next++];
+  p = holm_of(p);
+  for (size_t i = 0; i < family.size(); ++i) {
+    family[i].trend_p = p[2 * i].value_or(1);
+    family[i].change_p = p[2 * i + 1].value_or(1);
+  }
+}
+
+// "neighbouring repetitions within a process".
+std::string neighbours_text(const Latency& latency) {
+  return latency.processes > 1 ? "neighbouring repetitions within a process"
+                               : "neighbouring repetitions";
+}
+
+// A pair of arms whose rounds of processes depend on one another.
+void find_dependent_rounds(const std::vector<Contrast>& contrasts, std::vector<Finding>& findings) {
+  for (const Contrast& contrast : contrasts) {
+    const double error = contrast.widening.error;
+    if (contrast.unit != ContrastUnit::kProcesses || error * error < kNotableLoss) continue;
+    Finding finding = about_phase("dependent_rounds", Severity::kNote, contrast.phase);
+    finding.stratum = contrast.stratum;
+    finding.arm = contrast.arm;
+    finding.size = error * error;
+    finding.text = fmt::format(
+        "neighbouring rounds of processes are correlated: the error of the ratio to {} is {} times "
+        "that of {} independent rounds",
+        contrast.baseline, format_significant(error, 2), contrast.units_arm);
+    findings.push_back(std::move(finding));
   }
 }
 
 }  // namespace
 
-void find_cold_starts(const Samples& samples, const AnalysisOptions& options,
-                      std::vector<Finding>& findings) {
-  for (const Group& group : samples.groups) {
-    const size_t before = findings.size();
-    find_skewed_first(samples, group, options, findings);
-    if (findings.size() == before) find_cold_shift(samples, group, options, findings);
+std::vector<RowsInOrder> by_process(const RowsInOrder& rows) {
+  std::vector<RowsInOrder> parts;
+  for (const Row* row : rows) {
+    if (parts.empty() || parts.back().back()->process != row->process) parts.emplace_back();
+    parts.back().push_back(row);
   }
+  return parts;
+}
+
+RowsInOrder uncompiled(const Group& group) {
+  RowsInOrder rows;
+  for (const Row* row : group.warm) {
+    if (!carries_compilation(*row)) rows.push_back(row);
+  }
+  return rows;
 }
 
 void find_dependence(const Samples& samples, const std::vector<Latency>& latencies,
-                     std::vector<Finding>& findings) {
-  constexpr double kNotableLoss = 2;
+                     const std::vector<Contrast>& contrasts, std::vector<Finding>& findings) {
+  const std::vector<double> inflations = inflations_within_processes(samples);
   for (size_t g = 0; g < samples.groups.size(); ++g) {
-    const auto n = static_cast<double>(latencies[g].n);
-    if (!latencies[g].n_effective || n < kNotableLoss * *latencies[g].n_effective) continue;
-    const double loss = n / *latencies[g].n_effective;
+    if (!latencies[g].n_effective || inflations[g] < kNotableLoss) continue;
     Finding finding = about("autocorrelation", Severity::kNote, samples, samples.groups[g]);
-    finding.size = loss;
+    finding.size = inflations[g];
     finding.text = fmt::format(
-        "neighbouring repetitions are correlated: {} warm rows have an effective sample size of "
+        "{} are correlated: {} warm rows have an effective sample size of "
         "{:.0f}",
-        latencies[g].n, *latencies[g].n_effective);
+        neighbours_text(latencies[g]), latencies[g].n,
+        static_cast<double>(latencies[g].n) / inflations[g]);
     if (latencies[g].processes < 2) {
       finding.text +=
           fmt::format(", and the standard error of their mean is {} times that of independent rows",
@@ -301,6 +252,7 @@ void find_dependence(const Samples& samples, const std::vector<Latency>& latenci
     add_rows(finding, samples.groups[g].warm);
     findings.push_back(std::move(finding));
   }
+  find_dependent_rounds(contrasts, findings);
 }
 
 void find_changes_in_order(const Samples& samples, const AnalysisOptions& options,
@@ -313,9 +265,11 @@ void find_changes_in_order(const Samples& samples, const AnalysisOptions& option
       if (one.trend || one.change) family.push_back(std::move(one));
     }
     adjust(family);
+    // The other half is that of rounds of processes, where there are any.
+    const double alpha = options.alpha / (round_levels(samples, phase) ? 2 : 1);
     for (const InOrder& one : family) {
-      const bool goes = one.trend_p < options.alpha;
-      const bool changes = one.change_p < options.alpha;
+      const bool goes = one.trend_p < alpha;
+      const bool changes = one.change_p < alpha;
       if (!goes && !changes) continue;
       const bool steps = changes && (!goes || steps_rather(one));
       if (steps && report_change(samples, one, options, findings)) continue;

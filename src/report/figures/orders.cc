@@ -86,6 +86,26 @@ size_t changing_cells(const Findings& findings, Phase phase) {
   return cells.size() - rest.size();
 }
 
+bool changes_between_rounds(const Findings& findings, Phase phase) {
+  return std::ranges::any_of(findings.named, [&](const Finding& named) {
+    return (named.kind == "drift" || named.kind == "level_change") && !named.stratum &&
+           named.phase == phase;
+  });
+}
+
+std::string changes_text(const Findings& findings, Phase phase, size_t groups) {
+  const size_t changing = changing_cells(findings, phase);
+  std::string text =
+      changing == 0
+          ? ""
+          : fmt::format("latency drifts or changes its level in {} of {} cells", changing, groups);
+  if (changes_between_rounds(findings, phase)) {
+    text += text.empty() ? "latency drifts or changes its level" : ", and";
+    text += " from round to round of all cells";
+  }
+  return text.empty() ? "no drift or change of level is found" : text;
+}
+
 // Counts over all groups of a phase.
 struct Gathered {
   MarkCounts counts;
@@ -102,13 +122,9 @@ struct Gathered {
 };
 
 std::string order_finding(const Findings& findings, Phase phase, const Gathered& gathered) {
-  const size_t changing = changing_cells(findings, phase);
   return fmt::format("{}: {} in the course of the run; of {} rows, {}", phase_name(phase),
-                     changing == 0
-                         ? "no drift or change of level is found"
-                         : fmt::format("latency drifts or changes its level in {} of {} cells",
-                                       changing, gathered.groups),
-                     gathered.rows, counts_text(gathered.counts));
+                     changes_text(findings, phase, gathered.groups), gathered.rows,
+                     counts_text(gathered.counts));
 }
 
 std::string caption(const Gathered& gathered, bool with_tips) {
