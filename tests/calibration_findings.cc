@@ -233,7 +233,7 @@ void add_verdicts(FindingLines& lines) {
   }
   lines.compared(with(world_of(10, 12, 0.03, 3), "each cell shifts by 3 % between runs",
                       [](SyntheticCell& cell) { cell.run_shift = 0.03; }),
-                 1);
+                 0.05);
 }
 
 }  // namespace
