@@ -358,15 +358,6 @@ std::string sentence_of(const Findings& findings, const PhaseStrata& phase,
   return fmt::format("{}: {}.", phase_title(answer.phase), join(clauses, "; "));
 }
 
-// Tokens of the prompts over their time, where all have one length; those produced elsewhere.
-std::optional<double> rate_of(const Findings& findings, const Latency& latency) {
-  const Stratum& stratum = findings.strata[latency.stratum];
-  const PromptRange& prompts = findings.prompts[latency.stratum];
-  if (stratum.phase != Phase::kPrefill) return latency.tokens_per_s;
-  if (prompts.shortest != prompts.longest || !(*latency.mean > 0)) return std::nullopt;
-  return static_cast<double>(prompts.longest * stratum.batch) / *latency.mean * 1e3;
-}
-
 void add_latency(const Findings& findings, const Latency& latency, ArmFigures& of) {
   if (!latency.mean) return;
   const bool first = !of.mean_ms;
@@ -377,7 +368,7 @@ void add_latency(const Findings& findings, const Latency& latency, ArmFigures& o
     const double half = (latency.mean_interval->high - latency.mean_interval->low) / 2;
     of.half_width = std::max(of.half_width.value_or(0), half / *latency.mean);
   }
-  if (const auto rate = rate_of(findings, latency)) widen_to(*rate, of.tokens_per_s);
+  if (const auto rate = tokens_per_second(findings, latency)) widen_to(*rate, of.tokens_per_s);
   if (latency.p99) widen_to(*latency.p99, of.p99_ms);
 }
 
@@ -449,6 +440,15 @@ bool any_contrast(const std::vector<PhaseAnswer>& answers) {
 }
 
 }  // namespace
+
+std::optional<double> tokens_per_second(const Findings& findings, const Latency& latency) {
+  const Stratum& stratum = findings.strata[latency.stratum];
+  const PromptRange& prompts = findings.prompts[latency.stratum];
+  if (stratum.phase != Phase::kPrefill) return latency.tokens_per_s;
+  const bool is_known = prompts.shortest == prompts.longest && latency.mean && *latency.mean > 0;
+  if (!is_known) return std::nullopt;
+  return static_cast<double>(prompts.longest * stratum.batch) / *latency.mean * 1e3;
+}
 
 std::vector<PhaseAnswer> phase_answers(const Findings& findings) {
   std::vector<PhaseAnswer> all;

@@ -43,6 +43,10 @@ struct PhaseAnswer {
 // One a phase that has rows.
 std::vector<PhaseAnswer> phase_answers(const Findings& findings);
 
+// Tokens produced, or of prefill the prompts' where all of a stratum have one length, over the mean
+// time.
+std::optional<double> tokens_per_second(const Findings& findings, const Latency& latency);
+
 // One row an arm and phase, with absolute figures.
 Table arm_table(const std::vector<PhaseAnswer>& answers);
 // Explains its columns.

@@ -13,6 +13,7 @@ FigureGroup group_of_phase(const Findings& findings, const PlottedRows* plotted,
   const std::string name(phase_name(phase));
   FigureGroup group{name, name, {}};
   add(ratio_figure(findings, phase), group);
+  add(growth_figure(findings, phase), group);
   if (plotted != nullptr) {
     add(distribution_figure(findings, *plotted, phase), group);
     add(order_figure(findings, *plotted, phase), group);

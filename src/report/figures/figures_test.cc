@@ -84,6 +84,34 @@ TEST(RatioFigure, IntervalsOfTooFewProcessesAreWordsAndStretchNoAxis) {
       << "wide, and decided";
 }
 
+TEST(GrowthFigure, FollowsTheSizeInWhichStrataDifferAlone) {
+  Findings findings = findings_of(Phase::kPrefill, 3);
+  EXPECT_FALSE(growth_figure(findings, Phase::kPrefill)) << "three prompts of one length";
+  constexpr int64_t kTokens[] = {10, 40, 160};
+  for (size_t i = 0; i < 3; ++i) {
+    findings.strata[i].new_tokens = 0;
+    findings.prompts[i] = {kTokens[i], kTokens[i]};
+    for (const std::string& arm : findings.study.arms) {
+      Latency latency;
+      latency.stratum = i;
+      latency.arm = arm;
+      latency.mean = static_cast<double>(kTokens[i]) / (arm == "eager" ? 10 : 20);
+      findings.latencies.push_back(latency);
+    }
+  }
+  const auto figure = growth_figure(findings, Phase::kPrefill);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(figure->finding,
+            "prefill: eager takes 16.0 times as long for 16.0 times as many prompt tokens (10 to "
+            "160)");
+  ASSERT_EQ(figure->panels.size(), 2u) << "time, and tokens a second";
+  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled from 0.500 to 8.00"));
+  EXPECT_THAT(figure->panels[1].alt, HasSubstr("eager from 10000 to 10000"));
+  EXPECT_EQ(figure->tables.at(0).rows.size(), 6u);
+  findings.strata[2].model = "larger";
+  EXPECT_THAT(growth_figure(findings, Phase::kPrefill)->finding, HasSubstr("(10 to 40)"));
+}
+
 TEST(DistributionFigure, AnArmThatLostRowsDoesNotLead) {
   Findings findings = findings_of(Phase::kKvDecode, 1);
   PlottedRows plotted;

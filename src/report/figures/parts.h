@@ -18,6 +18,8 @@ std::optional<Figure> distribution_figure(const Findings& findings, const Plotte
 std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& plotted,
                                    Phase phase);
 std::optional<Figure> tail_figure(const Findings& findings, Phase phase);
+// Absent too where no two strata differ in one size alone.
+std::optional<Figure> growth_figure(const Findings& findings, Phase phase);
 std::optional<Figure> loss_figure(const Findings& findings);
 std::optional<Figure> compile_cost_figure(const Findings& findings);
 std::optional<Figure> read_share_figure(const Findings& findings);

@@ -91,7 +91,8 @@ std::vector<TableCell> cold_row(const Findings& findings, const Latency& l) {
 
 ReportSection latency_section(const Findings& findings, Phase phase, Detail detail) {
   ReportSection section{fmt::format("Latency of {}", phase_name(phase)), {}, {}};
-  section.figures = {fmt::format("{}-distributions", phase_name(phase)),
+  section.figures = {fmt::format("{}-growth", phase_name(phase)),
+                     fmt::format("{}-distributions", phase_name(phase)),
                      fmt::format("{}-order", phase_name(phase))};
   section.lines.push_back(
       fmt::format("Wall-clock ms of warm ok rows ({}). Mean with {:.0f} % BCa bootstrap interval, "
