@@ -281,7 +281,7 @@ std::string beside_text(Standing standing, const std::string& baseline) {
                      baseline);
 }
 
-// What the rows of an open stretch would show, and how many more would show what they seem to say.
+// The least difference that an open stretch's rows show, or how many more show the one seen.
 std::string hint_text(const Findings& findings, const Stretch& stretch) {
   double detectable = 0;
   double seen = 0;
