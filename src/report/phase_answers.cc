@@ -40,7 +40,7 @@ std::string range_text(const stats::Interval& range, std::string_view between) {
   return low == high ? low : fmt::format("{}{}{}", low, between, high);
 }
 
-// How an arm stands to the baseline on a stratum.
+// An arm beside the baseline on a stratum.
 enum class Standing { kFaster, kSlower, kEquivalent, kOpen, kNotCompared };
 
 Standing standing_of(const Contrast* contrast) {

@@ -1,4 +1,4 @@
-// How time and speed grow with the prompt, the batch and the number of new tokens.
+// Time and speed along the sizes of prompts and batches, and the number of new tokens.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -41,7 +41,7 @@ int64_t size_of(const Findings& findings, size_t stratum, Size size) {
 // Strata that differ in one size alone, by it.
 using Line = std::map<int64_t, size_t>;
 
-// By model and the other sizes. Strata of one size are of different prompts: no line.
+// A line for each model and the other sizes. Strata of one size are of different prompts: no line.
 std::vector<Line> lines_along(const Findings& findings, Phase phase, Size along) {
   std::map<std::tuple<std::string, int64_t, int64_t>, Line> lines;
   bool is_line = true;
