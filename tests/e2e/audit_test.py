@@ -76,6 +76,19 @@ class Audit(ProgramTest):
         found = self.audit(mixed, status=1)
         self.assertEqual((found["p"]["verdict"], found["p"]["from"]), ("inconsistent", "t and df"))
 
+    def test_pairs_odds_and_whole_numbers(self):
+        # The differences' deviation, the mean difference and n are all that a paired t needs.
+        pairs = "delta,n_a,sd_diff,t\n-1.00,20,2.865,"
+        self.assertEqual(self.audit(pairs + "-1.56\n")["t"]["from"], "delta, sd_diff and n")
+        self.assertEqual(self.audit(pairs + "-3.55\n", status=1)["t"]["verdict"], "inconsistent")
+        odds = self.audit('count_a,count_b,odds_ratio,odds_ratio_ci,p\n12 of 40,5 of 38,2.83,"[0.89, 9.01]",0.0785\n')
+        self.assertEqual({row["verdict"] for row in odds.values()}, {"consistent"})
+        self.assertEqual(odds["odds_ratio_low"]["confidence"], 0.95)
+        self.audit("count_a,count_b,odds_ratio\n12 of 40,5 of 38,2.28\n", status=1)
+        # Sevenths, and what no seven whole numbers have for a mean.
+        self.assertEqual(self.audit("mean_a,n_a,step\n3.43,7,1\n")["mean_a"]["verdict"], "consistent")
+        self.assertEqual(self.audit("mean_a,n_a,step\n3.45,7,1\n", status=1)["mean_a"]["from"], "step and n")
+
     def test_what_stats_anova_prints_is_no_contradiction(self):
         (self.folder / "cells.csv").write_text(
             "size,arm,mean,sd,n\na,x,1,1,5\na,y,2,1,6\na,z,4,1,6\nb,x,2,1,5\nb,y,5,1,4\nb,z,5,1,6\n")

@@ -322,6 +322,8 @@ class RowAudit {
   }
 
   static bool is_by_confidence(const Link& link) {
+    const Figure claim = link.relation->claim;
+    if (claim == Figure::kOddsLow || claim == Figure::kOddsHigh) return true;
     return std::ranges::any_of(link.relation->axes, [](Axis axis) {
       return axis == Axis::kInterval || axis == Axis::kRateInterval;
     });
