@@ -22,6 +22,13 @@ void expect_close(double found, double expected, double relative = 1e-9) {
   EXPECT_NEAR(found, expected, std::abs(expected) * relative);
 }
 
+TEST(TIntervalOfRatio, IsExpOfTheLogarithms) {
+  const StandardError error{0.1, 7};
+  const auto logs = t_interval(0.2, error, 0.9);
+  EXPECT_EQ(*t_interval_of_ratio(0.2, error, 0.9), exp_of(*logs));
+  EXPECT_FALSE(t_interval_of_ratio(std::nan(""), error));
+}
+
 TEST(Welch, AgreesWithSciPy) {
   // st.ttest_ind(A, B, equal_var=False)
   const auto test = welch_t(kA, kB);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace assay::stats {
 namespace {
 
@@ -11,6 +13,12 @@ TEST(Stretched, GrowsAboutTheEstimate) {
   EXPECT_DOUBLE_EQ(ratio.low, 0.25);
   EXPECT_DOUBLE_EQ(ratio.high, 4);
   EXPECT_GT(stretched({9, 12}, 10, 40).low, 0);
+}
+
+TEST(ExpOf, TakesBothEnds) {
+  const Interval ratio = exp_of({-1, 0.5});
+  EXPECT_DOUBLE_EQ(ratio.low, std::exp(-1));
+  EXPECT_DOUBLE_EQ(ratio.high, std::exp(0.5));
 }
 
 TEST(Wilson, AgreesWithSciPy) {
