@@ -51,6 +51,7 @@ Result<Kernel> kernel_of(const Shape& s, const std::string& target) {
     if (attention == nullptr) continue;
     kernel.run_sizes = {s.batch, s.positions, {}, {}};
     kernel.target = target;
+    kernel.buffers[attention->q].dtype = DType::kBF16;  // as compiled prompts have both
     kernel.buffers[attention->out].dtype = DType::kBF16;
     return kernel;
   }

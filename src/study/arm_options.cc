@@ -119,6 +119,7 @@ std::span<const ArmOption> arm_options() {
       {"dtype", "native", true, read_arm_type},
       {"fp8_head", "native", true, read_flag},
       {"fp8_fast_sums", "native", true, read_flag},
+      {"fp8_always", "native", true, read_flag},
       {"logits", "native", true, read_logits},
       {"device", "torch", true, read_torch_device},
       {"torch_backend", "torch", false, read_torch_backend},

@@ -20,7 +20,8 @@ models:
 # threads (default: as many as the process may run on). device of native arms: cpu (default), cuda or
 # cuda:N. program of native arms: another assay executable that serves the arm. Keys of native and torch arms:
 #   logits: last            # all: a prefill computes the logits of all positions (default: last)
-#   dtype: fp8              # products of prompts in e4m3, on a GPU; beside it fp8_head and fp8_fast_sums: true
+#   dtype: fp8              # products of prompts in e4m3, on a GPU; beside it fp8_head, fp8_fast_sums
+#                           # and fp8_always: true
 # Keys of compiled arms:
 #   dynamic: auto           # false: compile for each size; true: sizes are symbols; auto (default): a
 #                           # size becomes a symbol once it has changed

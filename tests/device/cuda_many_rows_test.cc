@@ -13,10 +13,12 @@
 
 #include "cuda_driver.h"
 #include "engine/codegen/cpu/random_case.h"
+#include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/cuda/unit_epilogue.h"
 #include "engine/device/cuda/many_rows.h"
 #include "engine/graph/architectures.h"
 #include "engine/graph/graph_builder.h"
@@ -95,6 +97,7 @@ class GpuHarness : public test::Harness {
       if (!product->has_prologue) buffers.push_back(product->x);
     } else if (const auto* attention = std::get_if<AttentionKernel>(&kernel_.body)) {
       buffers.push_back(attention->out);
+      if (cuda_attention_on_tensor_cores(kernel_, *attention)) buffers.push_back(attention->q);
     }
     return buffers;
   }
@@ -320,6 +323,44 @@ constexpr std::string_view kEvenGpt2 =
        "n_embd": 96, "n_layer": 1, "n_head": 3, "n_positions": 96, "n_inner": null,
        "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": true)";
 
+// Sizes whose elements lie in vectors: with RoPE and caches, with a bias, with a bias behind a gate
+// of one input.
+constexpr std::array kOfVectors = {
+    R"("model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 48,
+       "hidden_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4,
+       "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 192,
+       "max_position_embeddings": 96, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+       "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
+       "tie_word_embeddings": false)",
+    R"("model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 41,
+       "hidden_size": 128, "num_hidden_layers": 1, "num_attention_heads": 8,
+       "num_key_value_heads": 4, "head_dim": 16, "intermediate_size": 4160,
+       "max_position_embeddings": 96, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+       "rope_theta": 10000.0, "tie_word_embeddings": true)",
+    R"("model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 48,
+       "n_embd": 128, "n_layer": 1, "n_head": 4, "n_positions": 96, "n_inner": null,
+       "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": true)"};
+
+TEST_F(CudaManyRows, EpiloguesByUnitsEqualTheInterpreters) {
+  for (const std::string_view config : kOfVectors) {
+    for (const DType dtype : {DType::kBF16, DType::kF16}) {
+      if (only_few_cases() && dtype == DType::kF16) continue;
+      const Graph graph = graph_of(std::string(config), dtype, true);
+      int64_t by_units = 0;
+      for (const Node& node : graph.nodes) {
+        if (node.op == OpKind::kView) continue;
+        const auto kernel = lower(graph, node, {}, TileLayout::kRows);
+        const auto* product = std::get_if<ProductKernel>(&kernel->body);
+        if (product != nullptr && !library_product(*kernel, *product).direct) {
+          by_units += unit_epilogue_blocks(*kernel, *product) ? 1 : 0;
+        }
+      }
+      EXPECT_GE(by_units, 2) << config;
+      run<ProductKernel>(graph, dtype, {{2, 33, 33}, {1, 9, 20}});
+    }
+  }
+}
+
 // An element of either operand is off by 2^-4 of itself at most, 2^-5.3 in the root mean square; a
 // product of many by 2^-4.8 of its own deviation. 41 or more values have a largest of two such
 // deviations, and of some thousand differences none is five: 0.09 of the largest.
@@ -485,9 +526,14 @@ TEST_P(CudaAttention, EqualsTheInterpreters) {
   const auto [head_dim, dtype] = GetParam();
   const Graph graph = attention_graph(6, 2, head_dim, dtype);
   const int64_t longest = only_few_cases() ? 137 : 300;
-  run<AttentionKernel>(
-      graph, dtype,
-      {{1, 9, 9}, {2, 17, 17}, {2, 130, 130}, {3, 70, 101}, {1, longest, longest}, {46, 9, 20}});
+  run<AttentionKernel>(graph, dtype,
+                       {{1, 9, 9},
+                        {2, 17, 17},
+                        {2, 130, 130},
+                        {3, 70, 101},
+                        {1, longest, longest},
+                        {46, 9, 20},
+                        {2, 5, 30}});
   run<AttentionKernel>(graph, DType::kF32,  // as exact, whatever the cache's type
                        {{1, 1, 1}, {2, 1, 40}, {3, 1, 301}, {1, 1, 1000}, {2, 8, 101}});
 }

@@ -187,6 +187,7 @@ TEST_P(CudaFp8, LogitsAreNearThoseInTheWeightsType) {
   options.compile.kernel_cache = test::kernels_of_all_cases();
   Session wide = open(checkpoint, options);
   options.fp8 = fp8;
+  options.fp8_always = true;
   options.logits = logits;
   options.compile.prefill = options.compile.decode = form != Form::kEager;
   options.compile.dynamic = form == Form::kSymbolic ? Dynamic::kTrue : Dynamic::kFalse;

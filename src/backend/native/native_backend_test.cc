@@ -210,6 +210,7 @@ TEST(NativeOptions, EagerTakesNone) {
                                       {"dtype", "fp8"},
                                       {"fp8_head", true},
                                       {"fp8_fast_sums", true},
+                                      {"fp8_always", true},
                                       {"logits", "all"}}));
   const auto error_of = [](const Json& options) {
     const auto read = options_of("compiled", options);
@@ -223,6 +224,8 @@ TEST(NativeOptions, EagerTakesNone) {
               HasSubstr("options.fp8_head: expected dtype fp8 beside it, found none"));
   EXPECT_THAT(error_of({{"device", "cuda"}, {"dtype", "fp8"}, {"fp8_fast_sums", 1}}),
               HasSubstr("options.fp8_fast_sums: expected true or false, found 1"));
+  EXPECT_THAT(error_of({{"device", "cuda"}, {"fp8_always", true}}),
+              HasSubstr("options.fp8_always: expected dtype fp8 beside it, found none"));
   EXPECT_THAT(error_of({{"logits", "some"}}), HasSubstr("expected last or all, found \"some\""));
   EXPECT_FALSE(options_of("eager", Json::object(), "bogus"));
 }

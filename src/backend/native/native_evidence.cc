@@ -213,16 +213,31 @@ Json fp8_evidence(const engine::Session& session) {
                     {"inputs", one.inputs},
                     {"out", one.out_type}});
   }
-  return {{"head", session.fp8() == engine::Fp8::kWithTheHead ? "fp8" : wide},
-          {"weights", "e4m3, a scale for each output"},
-          {"activations", "e4m3, a scale for each row"},
-          {"sums", session.fp8_fast_sums() ? "fast: some bits fewer than fp32's" : "fp32"},
-          {"in_e4m3", std::move(in_fp8)},
-          {fmt::format("in_{}", wide), std::move(in_wide)},
-          {"never_in_e4m3",
-           fmt::format("attention, decoding, the last positions' products and products of at most "
-                       "{} rows: {} weights",
-                       engine::kProductRows, wide)}};
+  Json chosen = Json::array();
+  for (const engine::TypeContest& one : session.device().type_contests()) {
+    chosen.push_back({{"rows", one.rows},
+                      {"outputs", one.outputs},
+                      {"inputs", one.inputs},
+                      {"e4m3_us", one.fp8_us},
+                      {"rounding_us", one.rounding_us},
+                      {fmt::format("{}_us", wide), one.wide_us},
+                      {"type", one.fp8_wins() ? "e4m3" : wide}});
+  }
+  const bool measured = !session.fp8_always() && session.compile_evidence().prefill.requested;
+  return {
+      {"head", session.fp8() == engine::Fp8::kWithTheHead ? "fp8" : wide},
+      {"chosen_by", measured ? fmt::format("the faster of e4m3, with its rounding, and {}", wide)
+                             : "asked for: e4m3 wherever the library has it"},
+      {"chosen", std::move(chosen)},
+      {"weights", "e4m3, a scale for each output"},
+      {"activations", "e4m3, a scale for each row"},
+      {"sums", session.fp8_fast_sums() ? "fast: some bits fewer than fp32's" : "fp32"},
+      {"in_e4m3", std::move(in_fp8)},
+      {fmt::format("in_{}", wide), std::move(in_wide)},
+      {"never_in_e4m3",
+       fmt::format("attention, decoding, the last positions' products and products of at most "
+                   "{} rows: {} weights",
+                   engine::kProductRows, wide)}};
 }
 
 Json native_evidence(const engine::Session& session, const LoadRequest& load, Phase phase,

@@ -17,11 +17,12 @@ constexpr const char* kDevice = "device";
 constexpr const char* kType = "dtype";
 constexpr const char* kFp8Head = "fp8_head";
 constexpr const char* kFastSums = "fp8_fast_sums";
+constexpr const char* kFp8Always = "fp8_always";
 constexpr const char* kLogits = "logits";
 
 bool of_any_mode(std::string_view name) {
   return name == kDevice || name == kType || name == kFp8Head || name == kFastSums ||
-         name == kLogits;
+         name == kFp8Always || name == kLogits;
 }
 
 Result<int64_t> whole_number(const std::string& name, const Json& value, int64_t least,
@@ -97,7 +98,8 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
     if (!value.get<bool>()) compile.kernel_cache.reset();
   } else {
     return bad_input(
-        "options: expected device, dtype, fp8_head, fp8_fast_sums, logits, recompile_limit, "
+        "options: expected device, dtype, fp8_head, fp8_fast_sums, fp8_always, logits, "
+        "recompile_limit, "
         "bucket, disabled_passes, split, kernel_cache, compiler or no_compiler, found {}",
         name);
   }
@@ -137,7 +139,7 @@ Result<bool> fp8_flag(const Json& options, const char* name, bool in_fp8) {
   return flag->get<bool>();
 }
 
-// dtype, fp8_head, fp8_fast_sums and logits.
+// dtype, fp8_head, fp8_fast_sums, fp8_always and logits.
 Status read_types(const Json& options, engine::SessionOptions& session) {
   if (const auto type = options.find(kType); type != options.end()) {
     if (*type != "fp8") {
@@ -147,6 +149,7 @@ Status read_types(const Json& options, engine::SessionOptions& session) {
   }
   const bool in_fp8 = session.fp8 != engine::Fp8::kNone;
   ASSAY_TRY(session.fp8_fast_sums, fp8_flag(options, kFastSums, in_fp8));
+  ASSAY_TRY(session.fp8_always, fp8_flag(options, kFp8Always, in_fp8));
   ASSAY_TRY(const bool head, fp8_flag(options, kFp8Head, in_fp8));
   if (head) session.fp8 = engine::Fp8::kWithTheHead;
   if (const auto logits = options.find(kLogits); logits != options.end()) {
@@ -182,7 +185,7 @@ Result<engine::SessionOptions> native_session_options(const LoadRequest& request
   } else if (!request.dynamic.empty() || has_others(request.options)) {
     return bad_input(
         "mode eager: expected no dynamic and no options but device, dtype, fp8_head, "
-        "fp8_fast_sums and logits, found {} and {}",
+        "fp8_fast_sums, fp8_always and logits, found {} and {}",
         quoted_excerpt(request.dynamic), excerpt(to_json_line(request.options)));
   }
   if (request.cache != "static" && request.cache != "dynamic") {

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -182,13 +183,16 @@ class NativeWorker final : public Worker {
     said["memory"] = faults_[request.phase].to_json();
     if (energy_) said["energy_counter"] = energy_->to_json();
     if (session_->fp8() != engine::Fp8::kNone) {
-      if (fp8_error_.is_null()) {
+      const auto is_e4m3 = [](const engine::LibraryShape& one) { return one.type == "e4m3"; };
+      const bool ran = std::ranges::any_of(session_->device().library_products(), is_e4m3);
+      if (ran && fp8_error_.is_null()) {
         auto error = measure_fp8_error(*session_, prompt_);
         if (!error) return failed(error.error());
         fp8_error_ = std::move(error).value();
       }
       said["fp8"] = fp8_evidence(*session_);
-      said["fp8"]["error"] = fp8_error_;
+      said["fp8"]["error"] =
+          ran ? fp8_error_ : Json{{"problem", "nothing was multiplied in e4m3 so far"}};
     }
     return EvidenceReply{std::move(said)};
   }

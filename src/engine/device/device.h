@@ -66,6 +66,16 @@ struct LibraryShape {
   friend auto operator<=>(const LibraryShape&, const LibraryShape&) = default;
 };
 
+// A product that a device could multiply in e4m3 or in the weights' type, and what it would take,
+// in microseconds.
+struct TypeContest {
+  int64_t rows = 0, outputs = 0, inputs = 0;
+  double fp8_us = 0, wide_us = 0;
+  double rounding_us = 0;  // of x by a kernel of its own, modelled; 0: another kernel rounds it
+  bool fp8_wins() const { return fp8_us + rounding_us < wide_us; }
+  friend auto operator<=>(const TypeContest&, const TypeContest&) = default;
+};
+
 // Launches on a device whose kernels the host launches, since its start.
 struct LaunchCounts {
   int64_t captures = 0;  // recorded sequences of launches
@@ -104,6 +114,8 @@ class Device {
   // The shapes multiplied since the start, each once; not those of runs while noting was off.
   virtual std::vector<LibraryShape> library_products() const { return {}; }
   virtual void note_products(bool) {}
+  // Measurements that chose types of products for compiled steps, each once.
+  virtual std::vector<TypeContest> type_contests() const { return {}; }
   virtual uint64_t packed_bytes() const = 0;  // of weights laid out anew
   // Problems that stopped nothing: a cache folder that can't be used.
   virtual const std::vector<std::string>& notes() const = 0;

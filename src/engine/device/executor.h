@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,8 @@ class Executor {
   virtual float element_f32(size_t index, size_t element) const {
     return output_f32(index)[element];
   }
+  // True if the last run chose each row's token by a finite logit. Absent: it didn't look.
+  virtual std::optional<bool> chose_finite() const { return std::nullopt; }
 };
 
 }  // namespace assay::engine

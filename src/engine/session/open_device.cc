@@ -16,10 +16,11 @@ Result<std::shared_ptr<Device>> open_device(const SessionOptions& options) {
                                                         .compiler = options.compile.compiler,
                                                         .kernel_cache = kernel_cache});
   }
-  return CudaDevice::open({.ordinal = *options.gpu,
-                           .threads = threads,
-                           .kernel_cache = kernel_cache,
-                           .fp8_fast_sums = options.fp8_fast_sums});
+  return CudaDevice::open(
+      {.ordinal = *options.gpu,
+       .threads = threads,
+       .kernel_cache = kernel_cache,
+       .fp8 = {.fast_sums = options.fp8_fast_sums, .always = options.fp8_always}});
 }
 
 }  // namespace assay::engine

@@ -49,7 +49,8 @@ struct Session::Impl {
   void start(const PromptBatch& prompts);
   // Padding that a bucket adds to prompts of this length.
   int64_t bucket_padding(int64_t padded_len) const;
-  // Checks that the logits of the run at hand that chose tokens are finite: one load a row.
+  // Checks that the logits of the run at hand that chose tokens are finite: by the run itself, or
+  // one load a row.
   void note_chosen_logits();
   // Copies those of each row's last position, of [batch, count, vocab].
   void keep_last_logits(std::span<const float> all, size_t count);
@@ -161,6 +162,9 @@ DType Session::dtype() const {
 }
 Fp8 Session::fp8() const {
   return impl_->options.fp8;
+}
+bool Session::fp8_always() const {
+  return impl_->options.fp8_always;
 }
 bool Session::fp8_fast_sums() const {
   return impl_->options.fp8_fast_sums;
@@ -357,6 +361,10 @@ int64_t Session::Impl::bucket_padding(int64_t padded_len) const {
 }
 
 void Session::Impl::note_chosen_logits() {
+  if (const auto known = latest != nullptr ? latest->chose_finite() : std::nullopt) {
+    finite &= *known;
+    return;
+  }
   const auto vocab = static_cast<size_t>(weights->config().vocab_size);
   for (size_t row = 0; row < next.size(); ++row) {
     const auto token = static_cast<size_t>(next[row]);

@@ -29,6 +29,8 @@ struct SessionOptions {
   // Weights stored in fp32 become bf16, unless `dtype` says otherwise.
   Fp8 fp8 = Fp8::kNone;
   bool fp8_fast_sums = false;  // the sums of these: not in fp32 throughout, and faster
+  // All of these, even where the weights' type was measured to be faster; eager ones always are.
+  bool fp8_always = false;
   LogitsOf logits = LogitsOf::kLastPosition;  // that a prefill computes
   size_t threads = 0;                         // 0: as many as the process may run on
   std::optional<int> gpu = {};  // the number of the GPU to compute on; absent: the processor
@@ -70,6 +72,7 @@ class Session {
   DType dtype() const;  // of the weights in use
   Fp8 fp8() const;
   bool fp8_fast_sums() const;
+  bool fp8_always() const;
   int64_t logits_of_prompt(int64_t padded_len) const;  // positions of a row that get logits
   size_t threads() const;
   const Device& device() const;

@@ -336,12 +336,13 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
       "{}, PAD = {}, OUT = {},\n       PIECES = {}, PIECE = {}, COUNTERS = {}, DECODE_THREADS = "
       "{}, "
       "DECODE_WARPS = DECODE_THREADS / 32 }};\n"
-      "#define SCALE {:.9g}f\ntypedef {} cache_t;\ntypedef {} result_t;\n"
+      "#define SCALE {:.9g}f\ntypedef {} cache_t;\ntypedef {} query_t;\ntypedef {} result_t;\n"
       "#define FROM_NARROW from_{}\n#define TO_NARROW to_{}\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kCudaCounters, cuda_decode_threads(kernel, k),
       1.0 / std::sqrt(static_cast<double>(k.head_dim)),
       element_type(kernel.buffers[k.keys].dtype, "unsigned short"),
+      element_type(kernel.buffers[k.q].dtype, "unsigned short"),
       element_type(kernel.buffers[k.out].dtype, "unsigned short"), cuda_narrow_name(kernel, k),
       cuda_narrow_name(kernel, k));
   text += kShared;

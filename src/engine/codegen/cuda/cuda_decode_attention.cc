@@ -23,6 +23,11 @@ enum { TILE = 16, CHUNKS = HEAD_DIM / 8, COPIES = TILE * CHUNKS / 32, PART_BYTES
        VECTORS = PIECE * HEAD_DIM / 4, TEAMS = VECTORS < DECODE_THREADS ? DECODE_THREADS / VECTORS : 1 };
 extern __shared__ uint4 ring[];  // by warp and tile: 16 positions' keys, then their values
 
+__device__ __forceinline__ float2 load_two(const float* p) { return *(const float2*)p; }
+__device__ __forceinline__ float2 load_two(const unsigned short* p) {
+  const unsigned both = *(const unsigned*)p;
+  return make_float2(widen_value((unsigned short)(both & 0xffffu)), widen_value((unsigned short)(both >> 16)));
+}
 __device__ __forceinline__ float remainder_of(float x, unsigned short rounded) { return x - widen_value(rounded); }
 // The upper and lower row of a fragment for two neighbouring numbers.
 __device__ __forceinline__ void split_pair(float x, float y, unsigned& upper, unsigned& lower) {
@@ -210,8 +215,8 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER))
   for (int k = 0; k < STEPS; ++k) {
     #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const float* from = (const float*)args.buffers[Q] + (head + lane / 4) * HEAD_DIM + k * 16 + i * 8 + lane % 4 * 2;
-      const float2 x = lane / 4 < heads ? *(const float2*)from : make_float2(0.0f, 0.0f);
+      const query_t* from = (const query_t*)args.buffers[Q] + (head + lane / 4) * HEAD_DIM + k * 16 + i * 8 + lane % 4 * 2;
+      const float2 x = lane / 4 < heads ? load_two(from) : make_float2(0.0f, 0.0f);
       split_pair(x.x, x.y, q[k][2 * i], q[k][2 * i + 1]);
     }
   }

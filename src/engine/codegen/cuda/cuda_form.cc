@@ -2,6 +2,7 @@
 #include "engine/codegen/cuda/cuda_form.h"
 
 #include "engine/codegen/cuda/cuda_attention.h"
+#include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
@@ -28,6 +29,8 @@ CudaForm cuda_form(const Kernel& kernel) {
   if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
     form.product = cuda_product_shape(kernel, *product);
     form.library = may_have_many_rows(kernel, *product);
+    form.fp8 = multiplies_fp8(kernel, *product);
+    form.codes = product->codes_output;
   } else if (const auto* attention = std::get_if<AttentionKernel>(&kernel.body)) {
     form.threads = cuda_prefill_threads(kernel, *attention);
     if (cuda_attention_on_tensor_cores(kernel, *attention)) {

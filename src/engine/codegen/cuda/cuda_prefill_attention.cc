@@ -294,9 +294,7 @@ std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& k) {
   const auto type_of = [&](ir::BufferId buffer) {
     return element_type(kernel.buffers[buffer].dtype, "unsigned short");
   };
-  std::string text =
-      fmt::format("\nnamespace of_prompts {{\ntypedef {} query_t;\ntypedef {} out_t;\n",
-                  type_of(k.q), type_of(k.out));
+  std::string text = fmt::format("\nnamespace of_prompts {{\ntypedef {} out_t;\n", type_of(k.out));
   if (!cuda_attention_on_tensor_cores(kernel, k)) {
     text += fmt::format("enum {{ QUERIES = {} }};\n", queries_of_block(kernel, k));
     return text + std::string(kPlain) + "}\n";

@@ -45,6 +45,11 @@ std::string counted_warp_loop(const std::string& var, const std::string& extent,
       std::string(static_cast<size_t>(indent) * 2, ' '), var, extent);
 }
 
+std::string unrolled_loop(const std::string& var, const std::string& extent, bool, int indent) {
+  return fmt::format("{0}#pragma unroll\n{0}for (long {1} = 0; {1} < {2}; ++{1}) {{\n",
+                     std::string(static_cast<size_t>(indent) * 2, ' '), var, extent);
+}
+
 std::string block_reduce(const ReduceText& r) {
   const std::string in(static_cast<size_t>(r.indent) * 2, ' ');
   const std::string loop =
@@ -148,6 +153,11 @@ const CTarget& cuda_warp_target() {
 
 const CTarget& cuda_counted_warp_target() {
   static constexpr CTarget kTarget = target(counted_warp_loop, no_reduce);
+  return kTarget;
+}
+
+const CTarget& cuda_unit_target() {
+  static constexpr CTarget kTarget = target(unrolled_loop, no_reduce);
   return kTarget;
 }
 

@@ -18,5 +18,7 @@ const CTarget& cuda_warp_target();
 // The same of a constant number of values, a multiple of the lanes mostly: loops that the compiler
 // unrolls, so that a lane's values don't wait for each other.
 const CTarget& cuda_counted_warp_target();
+// Unit: all of a loop's values by one thread, in a loop that the compiler unrolls.
+const CTarget& cuda_unit_target();
 
 }  // namespace assay::engine

@@ -193,12 +193,17 @@ __device__ __forceinline__ void attend(unsigned shared, unsigned queries, const 
 
 // A warpgroup's queries from memory to its part of shared memory.
 __device__ __forceinline__ void load_queries(const query_t* from, unsigned char* tiles_at, unsigned queries, int count) {
-  #pragma unroll 2
-  for (int i = threadIdx.x % 128; i < 64 * HEAD_DIM / 8; i += 128) {
-    const int r = i / (HEAD_DIM / 8), piece = i % (HEAD_DIM / 8);
-    uint4 x = make_uint4(0, 0, 0, 0);
-    if (r < count) x = load_eight(from + (long)r * HEADS * HEAD_DIM + piece * 8);
-    *(uint4*)(tiles_at + queries + piece / 8 * QUERY_BAND_BYTES + r * 128 + (piece % 8 ^ r % 8) * 16) = x;
+  enum { PIECES_EACH = HEAD_DIM / 16 };
+  uint4 x[PIECES_EACH];  // asked for together
+  #pragma unroll
+  for (int i = 0; i < PIECES_EACH; ++i) {
+    const int at = i * 128 + threadIdx.x % 128, r = at / (HEAD_DIM / 8), piece = at % (HEAD_DIM / 8);
+    x[i] = r < count ? load_eight(from + (long)r * HEADS * HEAD_DIM + piece * 8) : make_uint4(0, 0, 0, 0);
+  }
+  #pragma unroll
+  for (int i = 0; i < PIECES_EACH; ++i) {
+    const int at = i * 128 + threadIdx.x % 128, r = at / (HEAD_DIM / 8), piece = at % (HEAD_DIM / 8);
+    *(uint4*)(tiles_at + queries + piece / 8 * QUERY_BAND_BYTES + r * 128 + (piece % 8 ^ r % 8) * 16) = x[i];
   }
   show_to_products();
 }

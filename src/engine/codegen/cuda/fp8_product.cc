@@ -3,18 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/cuda/unit_epilogue.h"
 
 namespace assay::engine {
 namespace {
 
 constexpr int64_t kFp8Multiple = 16;  // cuBLASLt's, of the bytes of a row
 constexpr int64_t kFp8Place = 256;    // alignment of the parts of x's memory
-constexpr int64_t kFp8SharedBytes = 47 * 1024;
 
 int64_t fp8_placed(int64_t bytes) {
   return (bytes + kFp8Place - 1) / kFp8Place * kFp8Place;
@@ -24,15 +22,15 @@ int64_t fp8_placed(int64_t bytes) {
 // rounding, unless a thread has more than HELD_MOST.
 constexpr std::string_view kFp8Rounding = R"(
 #define LARGEST_CODE 448.0f
-__device__ __forceinline__ float block_max(float x) {
-  __shared__ float largest[WARPS];
+__device__ __forceinline__ float block_max(float x, int warps) {
+  __shared__ float largest[32];
   x = warp_max(x);
   __syncthreads();  // what was read of an earlier call
   if (lane_of_thread() == 0) largest[warp_of_thread()] = x;
   __syncthreads();
   x = 0.0f;
   #pragma unroll
-  for (int i = 0; i < WARPS; ++i) x = fmaxf(x, largest[i]);
+  for (int i = 0; i < warps; ++i) x = fmaxf(x, largest[i]);
   return x;
 }
 struct RowScale { float of_codes, to_codes; };
@@ -50,16 +48,17 @@ __device__ __forceinline__ unsigned to_codes(float a, float b, float c, float d,
 }
 // Bytes behind the first of so many rows' codes.
 __device__ __forceinline__ long scales_at(long rows, long inputs) { return (rows * inputs + 255) / 256 * 256; }
-// N elements, a multiple of 16.
-template <int N, typename T>
+// N elements, a multiple of 16, by a warp, or by all threads of the block.
+template <int LANES, int N, typename T>
 __device__ __forceinline__ void round_row(const T* from, unsigned char* codes, float* scale) {
-  enum { EACH = 16 / sizeof(T), PIECES = N / EACH, OWN = (PIECES + THREADS - 1) / THREADS,
+  enum { EACH = 16 / sizeof(T), PIECES = N / EACH, OWN = (PIECES + LANES - 1) / LANES,
          HELD_MOST = 16, ALL_HELD = OWN <= HELD_MOST };
+  const int lane = LANES == 32 ? lane_of_thread() : threadIdx.x;
   uint4 held[ALL_HELD ? OWN : 1];
   float largest = 0.0f;
   #pragma unroll 16
   for (int i = 0; i < OWN; ++i) {
-    const int at = i * THREADS + threadIdx.x;
+    const int at = i * LANES + lane;
     const uint4 piece = at < PIECES ? *(const uint4*)(from + at * EACH) : make_uint4(0, 0, 0, 0);
     if (ALL_HELD) held[ALL_HELD ? i : 0] = piece;
     float x[EACH];
@@ -67,11 +66,11 @@ __device__ __forceinline__ void round_row(const T* from, unsigned char* codes, f
     #pragma unroll
     for (int e = 0; e < EACH; ++e) largest = fmaxf(largest, fabsf(x[e]));
   }
-  const RowScale scaled = scale_of(block_max(largest));
-  if (threadIdx.x == 0) *scale = scaled.of_codes;
+  const RowScale scaled = scale_of(LANES == 32 ? warp_max(largest) : block_max(largest, WARPS));
+  if (lane == 0) *scale = scaled.of_codes;
   #pragma unroll 16
   for (int i = 0; i < OWN; ++i) {
-    const int at = i * THREADS + threadIdx.x;
+    const int at = i * LANES + lane;
     if (at >= PIECES) continue;
     float x[EACH];
     widen(ALL_HELD ? held[ALL_HELD ? i : 0] : *(const uint4*)(from + at * EACH), x);
@@ -89,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_round(const Args 
   let_next_begin();
   wait_for_kernels_ahead();
   const long row = blockIdx.x;
-  round_row<INPUTS>((const unsigned short*)args.from + row * INPUTS, args.codes + row * INPUTS, args.scales + row);
+  round_row<THREADS, INPUTS>((const unsigned short*)args.from + row * INPUTS, args.codes + row * INPUTS, args.scales + row);
 }}
 )";
 
@@ -97,63 +96,71 @@ constexpr std::string_view kFp8Prologue = R"(
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Args args) {{
   let_next_begin();
   wait_for_kernels_ahead();
-  const long {row} = blockIdx.x;
+  const long {row} = {row_of_thread};
+  if ({row} >= rows_of(args)) return;
   unsigned char* codes = (unsigned char*)args.workspace;
   const long at_scales = scales_at(rows_of(args), INPUTS);
   float* scale = (float*)(codes + at_scales) + {row};
 {body}}}
 )";
 
-// A block takes a part of the row's products into its memory, goes over it as the warps of
-// assay_epilogue do, with the output in its memory too, and takes the next one.
+// A block holds a row of the output in its registers, by units (unit_epilogue.h), between the
+// search for the largest and the rounding. The last rows come first: the cache may still have them.
 constexpr std::string_view kFp8Epilogue = R"(
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue_to_codes(const Args args) {{
-  enum {{ ALL = {columns}, COUNT = {count}, PART = {part}, WIDTH = {width}, LANE_ELEMENTS = 16 / sizeof(weight_t) }};
-  __shared__ __align__(16) weight_t products[PART];
-  __shared__ __align__(16) weight_t output[WIDTH];
+extern "C" __global__ void __launch_bounds__({threads}, 1) assay_epilogue_to_codes(const Args args) {{
+  enum {{ EACH = {each}, BLOCK = {threads}, VALUES = {values}, WIDTH = {width} }};
   let_next_begin();
   wait_for_kernels_ahead();
-  const long row = blockIdx.x;
-  const weight_t* from = (const weight_t*)args.workspace + row * ALL;
-  Args here = args;
-  here.buffers[{output}] = output - row * WIDTH;
-  for (int begin = 0; begin < ALL; begin += PART) {{
-    const int count = ALL - begin < PART ? ALL - begin : PART;
-    #pragma unroll 8
-    for (int at = threadIdx.x * LANE_ELEMENTS; at < count; at += THREADS * LANE_ELEMENTS) {{
-      *(uint4*)(products + at) = *(const uint4*)(from + begin + at);
-    }}
-    __syncthreads();
-    for (int column = warp_of_thread() * COUNT; column < count; column += WARPS * COUNT) {{
-      epilogue_row(here, row, begin + column, COUNT, products + column);
-    }}
-    __syncthreads();
+  const long row = gridDim.x - 1 - blockIdx.x;
+  const uint4* from = (const uint4*)args.workspace + row * UNITS;
+  uint4 held[EACH];
+  #pragma unroll
+  for (int i = 0; i < EACH; ++i) {{
+    const int unit = i * BLOCK + threadIdx.x;
+    held[i] = unit < UNITS ? from[unit] : make_uint4(0, 0, 0, 0);
   }}
+  float x[EACH][VALUES], largest = 0.0f;
+  #pragma unroll
+  for (int i = 0; i < EACH; ++i) {{
+    const int unit = i * BLOCK + threadIdx.x;
+    if (unit >= UNITS) continue;
+    float products[{columns}];
+    widen(held[i], products);
+    unit_values0(args, row, (long)unit * VALUES, products, x[i]);
+    #pragma unroll
+    for (int v = 0; v < VALUES; ++v) largest = fmaxf(largest, fabsf(x[i][v]));
+  }}
+  const RowScale scaled = scale_of(block_max(largest, BLOCK / 32));
   unsigned char* codes = (unsigned char*)args.buffers[{output}];
-  round_row<WIDTH>(output, codes + row * WIDTH, (float*)(codes + scales_at(rows_of(args), WIDTH)) + row);
+  if (threadIdx.x == 0) ((float*)(codes + scales_at(rows_of(args), WIDTH)))[row] = scaled.of_codes;
+  #pragma unroll
+  for (int i = 0; i < EACH; ++i) {{
+    const int unit = i * BLOCK + threadIdx.x;
+    if (unit >= UNITS) continue;
+    #pragma unroll
+    for (int v = 0; v < VALUES; v += 4) {{
+      *(unsigned*)(codes + row * WIDTH + unit * VALUES + v) =
+          to_codes(x[i][v], x[i][v + 1], x[i][v + 2], x[i][v + 3], scaled.to_codes);
+    }}
+  }}
 }}
 )";
 
-// Columns of a row's products that a block takes at once, beside its whole output: all that there
-// is memory for, 0 if there is none. Halves of a row, which let more blocks share a multiprocessor,
-// took 58 us where whole rows took 51 (docs/engine-figures.md).
-int64_t columns_at_once(const ProductKernel& product) {
-  constexpr int64_t kElementBytes = 2;
-  const int64_t count = library_epilogue_columns(product.packing);
-  const int64_t room = kFp8SharedBytes / kElementBytes - product.packing.segments[0];
-  const int64_t all = tile_count(product.packing) * product.packing.tile;
-  return std::min(all, std::max<int64_t>(room, 0) / count * count);
+// Rows of at most so many bytes are a warp's, which keeps them in registers.
+constexpr int64_t kWarpRowBytes = 8192;
+
+// The kernel's one output.
+ir::BufferId only_output(const Kernel& kernel) {
+  for (ir::BufferId id = 0; id < kernel.bound_buffers; ++id) {
+    if (kernel.buffers[id].writable) return id;
+  }
+  return 0;
 }
 
-// The kernel's one output, of 16 bits, in rows of their own width, if that is all it writes.
-std::optional<ir::BufferId> only_output(const Kernel& kernel) {
-  std::optional<ir::BufferId> output;
-  for (ir::BufferId id = 0; id < kernel.bound_buffers; ++id) {
-    if (!kernel.buffers[id].writable) continue;
-    if (output) return std::nullopt;
-    output = id;
-  }
-  return output;
+bool by_warps(const Kernel& kernel, const ProductKernel& product) {
+  const KernelBuffer& x = kernel.buffers[product.x];
+  return !product.has_prologue &&
+         product.inputs * static_cast<int64_t>(dtype_size_bytes(x.dtype)) <= kWarpRowBytes;
 }
 
 }  // namespace
@@ -184,18 +191,22 @@ bool may_write_codes(const Kernel& first, const Kernel& second) {
   const auto* writer = std::get_if<ProductKernel>(&first.body);
   const auto* reader = std::get_if<ProductKernel>(&second.body);
   if (writer == nullptr || reader == nullptr || reader->has_prologue) return false;
-  const auto output = only_output(first);
-  if (!output || !multiplies_fp8(second, *reader) || writer->epilogues.size() != 1 ||
-      writer->packing.segments[0] != reader->inputs || library_product(first, *writer).direct) {
-    return false;
-  }
-  const DType type = first.buffers[writer->weight].dtype;
-  return first.buffers[*output].dtype == type && columns_at_once(*writer) > 0 &&
-         first.buffers[*output].dtype == second.buffers[reader->x].dtype;
+  return multiplies_fp8(second, *reader) && writer->packing.segments[0] == reader->inputs &&
+         !library_product(first, *writer).direct && unit_row_block(first, *writer);
+}
+
+CudaLaunch fp8_epilogue_launch(const Kernel& kernel, const ProductKernel& product, int64_t rows) {
+  return {"assay_epilogue_to_codes", rows, 1, 1, unit_row_block(kernel, product)->threads};
+}
+
+CudaLaunch fp8_prologue_launch(const Kernel& kernel, const ProductKernel& product, int64_t rows) {
+  const int64_t threads = cuda_product_shape(kernel, product).threads;
+  const int64_t rows_of_block = by_warps(kernel, product) ? threads / 32 : 1;
+  return {"assay_prologue", (rows + rows_of_block - 1) / rows_of_block, 1, 1, threads};
 }
 
 ir::BufferId fp8_codes_buffer(const Kernel& kernel) {
-  return *only_output(kernel);
+  return only_output(kernel);
 }
 
 std::string fp8_rounding_text() {
@@ -206,26 +217,31 @@ std::string fp8_prologue_text(const Kernel& kernel, const ProductKernel& product
                               const std::string& row, const std::string& wide) {
   std::string body;
   if (wide.empty()) {
-    body = fmt::format("  round_row<INPUTS>({} + {} * INPUTS, codes + {} * INPUTS, scale);\n",
-                       kernel.buffers[product.x].name, row, row);
+    body = fmt::format("  round_row<{}, INPUTS>({} + {} * INPUTS, codes + {} * INPUTS, scale);\n",
+                       by_warps(kernel, product) ? "32" : "THREADS", kernel.buffers[product.x].name,
+                       row, row);
   } else {
     body = fmt::format(
         "  weight_t* __restrict__ to = (weight_t*)(codes + (at_scales + rows_of(args) * 4 + 255) / "
         "256 * 256) + {0} * INPUTS;\n{1}  __syncthreads();\n"
-        "  round_row<INPUTS>(to, codes + {0} * INPUTS, scale);\n",
+        "  round_row<THREADS, INPUTS>(to, codes + {0} * INPUTS, scale);\n",
         row, wide);
   }
   return fmt::format(fmt::runtime(kFp8Prologue), fmt::arg("row", row),
+                     fmt::arg("row_of_thread", by_warps(kernel, product)
+                                                   ? "(long)blockIdx.x * WARPS + warp_of_thread()"
+                                                   : "blockIdx.x"),
                      fmt::arg("body", cuda_arguments(kernel) + body));
 }
 
 std::string fp8_epilogue_text(const Kernel& kernel, const ProductKernel& product) {
-  return fmt::format(fmt::runtime(kFp8Epilogue),
-                     fmt::arg("columns", tile_count(product.packing) * product.packing.tile),
-                     fmt::arg("width", product.packing.segments[0]),
-                     fmt::arg("output", *only_output(kernel)),
-                     fmt::arg("count", library_epilogue_columns(product.packing)),
-                     fmt::arg("part", columns_at_once(product)));
+  const UnitBlocks block = *unit_row_block(kernel, product);
+  const int64_t width = product.packing.segments[0];
+  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  return fmt::format(fmt::runtime(kFp8Epilogue), fmt::arg("threads", block.threads),
+                     fmt::arg("each", block.each), fmt::arg("columns", kUnitColumns),
+                     fmt::arg("values", kUnitColumns * width / columns), fmt::arg("width", width),
+                     fmt::arg("output", only_output(kernel)));
 }
 
 std::string print_fp8_weight(DType dtype, int64_t inputs) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/kernel.h"
 
 namespace assay::engine {
@@ -30,7 +31,7 @@ struct Fp8Rows {
 Fp8Rows fp8_rows(int64_t rows, int64_t inputs);
 
 // True if a kernel behind the library's product of `first` may write its one output as codes in the
-// place of x of `second`, whose x that output is: a row of it fits the block's memory.
+// place of x of `second`, whose x that output is: a row of it fits a block's registers.
 bool may_write_codes(const Kernel& first, const Kernel& second);
 // The output of a kernel that writes codes.
 ir::BufferId fp8_codes_buffer(const Kernel& kernel);
@@ -42,9 +43,12 @@ std::string fp8_rounding_text();
 // that write row `row` of the prologue's x to `to`, in the weight's type; empty: x lies in memory.
 std::string fp8_prologue_text(const Kernel& kernel, const ProductKernel& product,
                               const std::string& row, const std::string& wide);
-// The entry assay_epilogue_to_codes, a block a row, with epilogue_row() and COUNT ahead of it.
-// Args::workspace is the place of the products, and the output's buffer that of the codes.
+// The entry assay_epilogue_to_codes, a block a row, behind unit_epilogue_text(). Args::workspace is
+// the place of the products, and the output's buffer that of the codes.
 std::string fp8_epilogue_text(const Kernel& kernel, const ProductKernel& product);
+// The launches of these entries for so many rows.
+CudaLaunch fp8_epilogue_launch(const Kernel& kernel, const ProductKernel& product, int64_t rows);
+CudaLaunch fp8_prologue_launch(const Kernel& kernel, const ProductKernel& product, int64_t rows);
 
 // The entry assay_round of a module of its own, a block a row, for
 //   struct Args { const void* from; unsigned char* codes; float* scales; }:

@@ -11,6 +11,7 @@
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/cuda/unit_epilogue.h"
 
 namespace assay::engine {
 namespace {
@@ -172,7 +173,7 @@ constexpr std::string_view kNormTailFp8 = R"(
       largest = fmaxf(largest, fabsf(x[i][e]));
     }
   }
-  const RowScale scaled = scale_of(block_max(largest));
+  const RowScale scaled = scale_of(block_max(largest, WARPS));
   unsigned char* codes = (unsigned char*)args.workspace;
   if (threadIdx.x == 0) ((float*)(codes + scales_at(rows_of(args), INPUTS)))[row] = scaled.of_codes;
   #pragma unroll
@@ -247,6 +248,7 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
 }
 
 std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
+  if (unit_epilogue_blocks(kernel, product)) return unit_epilogue_text(kernel, product);
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
   // For few rows it is defined on fp32 products.
   const bool defined = kernel.buffers[product.weight].dtype == DType::kF32;

@@ -11,6 +11,7 @@
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
+#include "engine/codegen/cuda/unit_epilogue.h"
 
 namespace assay::engine {
 namespace {
@@ -112,16 +113,19 @@ struct Launches {
     launches.run.push_back(run);
     if (!may_have_many_rows(kernel, product)) return launches;
     if (parts.prologue) {
-      launches.prologue = CudaLaunch{"assay_prologue", rows, 1, 1, shape.threads};
+      launches.prologue = parts.fp8 ? fp8_prologue_launch(kernel, product, rows)
+                                    : CudaLaunch{"assay_prologue", rows, 1, 1, shape.threads};
     }
-    if (!parts.direct) {
+    if (const auto units = unit_epilogue_blocks(kernel, product); units && !parts.direct) {
+      launches.epilogue = CudaLaunch{"assay_epilogue", rows, units->blocks, 1, units->threads};
+    } else if (!parts.direct) {
       launches.epilogue =
           CudaLaunch{"assay_epilogue",
                      tiles * product.packing.tile / library_epilogue_columns(product.packing),
                      (rows + warps - 1) / warps, 1, shape.threads};
     }
     if (product.codes_output) {
-      launches.to_codes = CudaLaunch{"assay_epilogue_to_codes", rows, 1, 1, shape.threads};
+      launches.to_codes = fp8_epilogue_launch(kernel, product, rows);
       launches.codes_buffer = fp8_codes_buffer(kernel);
     }
     return launches;

@@ -14,6 +14,7 @@
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/cuda/unit_epilogue.h"
 #include "engine/codegen/lower/lower.h"
 #include "engine/device/cuda/many_rows.h"
 #include "engine/passes/test_models.h"
@@ -336,26 +337,57 @@ TEST(PrintCuda, APromptsNormHoldsItsRowWhereItFits) {
   EXPECT_FALSE(is_held("gpt2-100m")) << "a layer norm";
 }
 
-// Loops that begin at a constant are unrolled, unless they hold a call, which a division's rare
-// cases would be: a lane's values waited for each other.
-TEST(PrintCuda, AnEpilogueOfManyRowsHasLoopsToUnroll) {
-  const Graph graph = graph_of("llama3.2-1b", DType::kBF16, true);
-  int epilogues = 0;
+// Epilogues behind a library's products, by node: "units", or "loops" over a warp's lanes.
+std::vector<std::string> epilogues_of(const std::string& architecture, DType dtype) {
+  std::vector<std::string> forms;
+  const Graph graph = graph_of(architecture, dtype, true);
   for (const Node& node : graph.nodes) {
     if (node.op == OpKind::kView) continue;
     const auto kernel = lower(graph, node, {});
     const auto source = print_cuda(kernel.value());
-    const size_t epilogue = source->rfind("void epilogue_row(");
-    if (source->find("assay_epilogue(const Args") == std::string::npos) continue;
-    ++epilogues;
-    EXPECT_EQ(source->find("= 0 + epilogue_lane()", epilogue), std::string::npos);
-    EXPECT_NE(source->find("_first += EPILOGUE_LANES", epilogue), std::string::npos);
-    const size_t activation = source->find("expf(", epilogue);
-    if (activation != std::string::npos) {
-      EXPECT_NE(source->find("__fdividef(", epilogue), std::string::npos);
+    const size_t epilogue = source->find("assay_epilogue(const Args");
+    if (epilogue == std::string::npos) continue;
+    forms.push_back(source->find("unit_stores0(", epilogue) != std::string::npos ? "units"
+                                                                                 : "loops");
+    if (forms.size() == 2) break;
+  }
+  return forms;
+}
+
+// Heads of 32 or more elements and hidden widths that tiles divide have vectors everywhere; fp32
+// and other sizes go element by element.
+TEST(PrintCuda, EpiloguesOfPromptsLoadAndStoreVectors) {
+  const std::vector<std::string> units(2, "units"), loops(2, "loops");
+  for (const char* name : {"llama3.2-1b", "qwen2.5-0.5b", "te-8-layers", "tiny-llama"}) {
+    EXPECT_EQ(epilogues_of(name, DType::kBF16), units) << name;
+  }
+  EXPECT_EQ(epilogues_of("gpt2-100m", DType::kF16), units);
+  EXPECT_EQ(epilogues_of("gpt2-100m", DType::kF32), loops);
+}
+
+// Blocks have few threads with nothing to do, and a row that is rounded at once is one block's.
+TEST(PrintCuda, UnitsAreSharedOutEvenly) {
+  int rows = 0;
+  for (const char* name :
+       {"llama3.2-1b", "llama3.1-8b", "qwen2.5-0.5b", "te-8-layers", "gpt2-25m"}) {
+    const Graph graph = graph_of(name, DType::kBF16, true);
+    for (const Node& node : graph.nodes) {
+      if (node.op == OpKind::kView) continue;
+      const auto kernel = lower(graph, node, {}, TileLayout::kRows);
+      const auto* product = std::get_if<ProductKernel>(&kernel->body);
+      if (product == nullptr) continue;
+      const int64_t units = tile_count(product->packing) * product->packing.tile / kUnitColumns;
+      for (const auto& blocks :
+           {unit_epilogue_blocks(*kernel, *product), unit_row_block(*kernel, *product)}) {
+        if (!blocks) continue;
+        const int64_t places = blocks->threads * blocks->each * blocks->blocks;
+        EXPECT_GE(places, units) << name << " " << kernel->label;
+        EXPECT_LE(places, std::max<double>(static_cast<double>(units) * 1.15, 64)) << name;
+      }
+      rows += unit_row_block(*kernel, *product) ? 1 : 0;
     }
   }
-  EXPECT_GE(epilogues, 2);
+  EXPECT_GT(rows, 0);
 }
 
 // Which form attention of a prompt has; the text for any GPU has no instruction of one kind alone.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <type_traits>
 
@@ -28,6 +29,24 @@ LtDataType data_type(DType dtype) {
 
 std::string_view bytes_of(const LtAlgorithm& algorithm) {
   return {reinterpret_cast<const char*>(algorithm.data), sizeof algorithm.data};
+}
+
+std::string text_of(const LtShape& shape) {
+  return fmt::format("{} {} {} x {} x {} pitches {} {} {} adds {} bias {}",
+                     !shape.fp8        ? dtype_name(shape.dtype)
+                     : shape.fast_sums ? "e4m3 fast"
+                                       : "e4m3",
+                     dtype_name(shape.out_dtype), shape.rows, shape.outputs, shape.inputs,
+                     shape.x_pitch, shape.weight_pitch, shape.out_pitch, shape.adds, shape.bias);
+}
+
+std::optional<LtContest> contest_in(const std::string& text) {
+  LtContest contest;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, contest.fp8_us);
+  if (first.ec != std::errc() || first.ptr == end) return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, contest.wide_us);
+  return second.ec == std::errc() && second.ptr == end ? std::optional(contest) : std::nullopt;
 }
 
 void* pointer(Address address) {
@@ -152,18 +171,7 @@ CublasLt::~CublasLt() {
 Result<size_t> CublasLt::fastest(const LtShape& shape, Plan& plan,
                                  std::span<const LtChoice> answers) {
   if (!choices_ || answers.size() == 1) return 0;
-  const GpuInfo& gpu = driver_.info();
-  const KernelKey key{
-      .source = fmt::format("{} {} {} x {} x {} pitches {} {} {} adds {} bias {} of {}",
-                            !shape.fp8        ? dtype_name(shape.dtype)
-                            : shape.fast_sums ? "e4m3 fast"
-                                              : "e4m3",
-                            dtype_name(shape.out_dtype), shape.rows, shape.outputs, shape.inputs,
-                            shape.x_pitch, shape.weight_pitch, shape.out_pitch, shape.adds,
-                            shape.bias, answers.size()),
-      .target = "cublaslt",
-      .compiler = fmt::format("cuBLASLt {}, {}, {}", version_, gpu.name, gpu.driver_name()),
-      .flags = ""};
+  const KernelKey key = kept_by(fmt::format("{} of {}", text_of(shape), answers.size()));
   // Found by its content, not by its number: another library's answers may come in another order.
   const auto number_of = [&](std::string_view algorithm) -> std::optional<size_t> {
     for (size_t i = 0; i < answers.size(); ++i) {
@@ -175,20 +183,51 @@ Result<size_t> CublasLt::fastest(const LtShape& shape, Plan& plan,
     if (const auto number = number_of(*kept)) return *number;
     choices_->remove(key);
   }
-  ASSAY_TRY(const std::optional<size_t> measured, measure(shape, plan, answers));
-  if (!measured) return 0;
-  const auto agreed = choices_->add_first(key, bytes_of(answers[*measured].algorithm));
+  constexpr double kSurely = 0.97;  // of the first's time
+  ASSAY_TRY(const std::vector<double> ms, measure(shape, plan, answers));
+  if (ms.empty()) return 0;
+  const auto least = static_cast<size_t>(std::ranges::min_element(ms) - ms.begin());
+  const size_t best = ms[least] < kSurely * ms[0] ? least : 0;
+  const auto agreed = choices_->add_first(key, bytes_of(answers[best].algorithm));
   return agreed ? number_of(*agreed).value_or(0) : 0;  // what isn't kept, others wouldn't choose
 }
 
+KernelKey CublasLt::kept_by(std::string what) const {
+  const GpuInfo& gpu = driver_.info();
+  return {.source = std::move(what),
+          .target = "cublaslt",
+          .compiler = fmt::format("cuBLASLt {}, {}, {}", version_, gpu.name, gpu.driver_name()),
+          .flags = ""};
+}
+
+Result<std::optional<LtContest>> CublasLt::contest(const LtShape& fp8, const LtShape& wide) {
+  if (!choices_) return std::nullopt;
+  const auto [place, is_new] = contests_.try_emplace({fp8, wide});
+  if (!is_new) return place->second;
+  const KernelKey key = kept_by(fmt::format("{} or {}", text_of(fp8), text_of(wide)));
+  if (const auto kept = choices_->read(key)) {
+    place->second = contest_in(*kept);
+    if (place->second) return place->second;
+    choices_->remove(key);
+  }
+  LtContest contest;
+  for (const auto& [shape, us] : {std::pair(&fp8, &contest.fp8_us), {&wide, &contest.wide_us}}) {
+    ASSAY_TRY(Plan* const plan, plan_for(*shape));
+    ASSAY_TRY(const std::vector<double> ms, measure(*shape, *plan, std::span(&plan->choice, 1)));
+    if (ms.empty()) return std::nullopt;
+    *us = ms[0] * 1e3;
+  }
+  const auto agreed =
+      choices_->add_first(key, fmt::format("{:.3f} {:.3f}", contest.fp8_us, contest.wide_us));
+  return place->second = agreed ? contest_in(*agreed) : std::nullopt;
+}
+
 // The weight comes from memory, as in a step: copies of it that the cache can't hold, one after the
-// other. The least of some rounds in which all take turns; another answer than the library's first
-// must be surely faster.
-Result<std::optional<size_t>> CublasLt::measure(const LtShape& shape, Plan& plan,
-                                                std::span<const LtChoice> answers) {
+// other. The least of some rounds in which all take turns.
+Result<std::vector<double>> CublasLt::measure(const LtShape& shape, Plan& plan,
+                                              std::span<const LtChoice> answers) {
   constexpr int kRounds = 5;
   constexpr uint64_t kMostCopies = 24;
-  constexpr double kSurely = 0.97;
   constexpr unsigned char kFilling = 0x3c;  // small numbers of each type
   const uint64_t weight_bytes =
       static_cast<uint64_t>(shape.outputs * shape.weight_pitch) * element_bytes(shape);
@@ -204,11 +243,11 @@ Result<std::optional<size_t>> CublasLt::measure(const LtShape& shape, Plan& plan
       placed(x_bytes) + placed(out_bytes) + placed(bias_bytes) + placed(scales_bytes);
   const uint64_t bytes = fixed_bytes + copies * placed(weight_bytes);
   ASSAY_TRY(const Driver::Memory memory, driver_.memory());
-  if (memory.free < 2 * bytes) return std::nullopt;  // what a step needs comes first
+  if (memory.free < 2 * bytes) return std::vector<double>();  // what a step needs comes first
   const auto block = GpuBlock::allocate(driver_, bytes);
   if (!block) {
     driver_.forget_fault();
-    return std::nullopt;
+    return std::vector<double>();
   }
   const Address begin = block->address();
   ASSAY_CHECK(driver_.fill(begin, kFilling, bytes));
@@ -227,11 +266,10 @@ Result<std::optional<size_t>> CublasLt::measure(const LtShape& shape, Plan& plan
         }
         return {};
       }));
-      if (round > 0) least[i] = std::min(least[i], ms);
+      if (round > 0) least[i] = std::min(least[i], ms / static_cast<double>(copies));
     }
   }
-  const auto best = static_cast<size_t>(std::ranges::min_element(least) - least.begin());
-  return least[best] < kSurely * least[0] ? best : 0;
+  return least;
 }
 
 Result<CublasLt::Plan*> CublasLt::plan_for(const LtShape& shape) {

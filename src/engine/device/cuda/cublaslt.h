@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -37,6 +38,11 @@ struct LtShape {
   bool bias = false;  // [outputs] of out_dtype, to each row
   friend auto operator<=>(const LtShape&, const LtShape&) = default;
 };
+// Microseconds of one product in both types, as LtShape has them: the library alone, by the
+// algorithms that it is multiplied with, weights from memory.
+struct LtContest {
+  double fp8_us = 0, wide_us = 0;
+};
 struct LtOperands {
   Address x = 0, weight = 0, out = 0;
   Address addend = 0, bias = 0;             // if the shape has them; `addend` may be `out`
@@ -60,6 +66,9 @@ class CublasLt {
   // the fastest: some milliseconds, and memory for copies of the weight. A failure here comes again
   // in multiply().
   ::assay::Status prepare(const LtShape& shape);
+  // Measured by the first process of a machine that asks, and kept in the kernel cache for all
+  // others. Absent: there is no cache, or no memory to measure in.
+  Result<std::optional<LtContest>> contest(const LtShape& fp8, const LtShape& wide);
   // Into the driver's stream; may be recorded.
   ::assay::Status multiply(const LtShape& shape, const LtOperands& operands);
 
@@ -91,8 +100,10 @@ class CublasLt {
   ::assay::Status describe(const LtShape& shape, Plan& plan) const;
   ::assay::Status choose(const LtShape& shape, Plan& plan);
   Result<size_t> fastest(const LtShape& shape, Plan& plan, std::span<const LtChoice> answers);
-  Result<std::optional<size_t>> measure(const LtShape& shape, Plan& plan,
-                                        std::span<const LtChoice> answers);
+  KernelKey kept_by(std::string what) const;
+  // Milliseconds by each answer, and infinity for one that doesn't work; empty: no memory.
+  Result<std::vector<double>> measure(const LtShape& shape, Plan& plan,
+                                      std::span<const LtChoice> answers);
   ::assay::Status set(Plan& plan, LtProductAttribute which, const auto& value) const;
   ::assay::Status set_scales(Plan& plan, Address weight, Address x) const;
   ::assay::Status multiply_by(const LtShape& shape, Plan& plan, const LtAlgorithm& algorithm,
@@ -106,6 +117,7 @@ class CublasLt {
   GpuBlock workspace_;
   LtHandle handle_ = nullptr;
   std::map<LtShape, std::unique_ptr<Plan>> plans_;
+  std::map<std::pair<LtShape, LtShape>, std::optional<LtContest>> contests_;
   std::set<LtShape> multiplied_;
   bool noted_ = true;
 };

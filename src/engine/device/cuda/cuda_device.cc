@@ -22,7 +22,7 @@ CudaDevice::CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::D
       driver_(std::move(driver)),
       space_(*driver_),
       memory_(space_),
-      library_(*driver_, notes_, options.fp8_fast_sums) {
+      library_(*driver_, notes_, options.fp8) {
   driver_->tell_parts_by([this] {
     return std::vector<cuda::Driver::MemoryPart>{{"weights", packed_bytes()},
                                                  {"caches and eager outputs", memory_.used_bytes()},

@@ -19,7 +19,7 @@ struct CudaDeviceOptions {
   size_t threads = 1;  // of the host, which lay weights out
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache = {};
-  bool fp8_fast_sums = false;  // LtShape::fast_sums of all products in fp8
+  cuda::Fp8Wishes fp8 = {};
 };
 
 class CudaDevice final : public Device {
@@ -42,6 +42,7 @@ class CudaDevice final : public Device {
   std::optional<LaunchCounts> launches() const override { return counts_; }
   std::vector<LibraryShape> library_products() const override;
   void note_products(bool noted) override;
+  std::vector<TypeContest> type_contests() const override { return library_.contests(); }
   uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
   const std::vector<std::string>& notes() const override { return notes_; }
 

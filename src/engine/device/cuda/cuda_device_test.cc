@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "base/files/hash.h"
 #include "engine/codegen/cpu/scratch_folder.h"
@@ -63,6 +64,7 @@ class FakeCuda {
     unsetenv("FAKE_NVRTC_FAILS");
     unsetenv("FAKE_CUBLASLT_FINDS");
     unsetenv("FAKE_CUBLASLT_FAST");
+    unsetenv("FAKE_CUBLASLT_SLOW");
   }
   void* library_;
 };
@@ -279,6 +281,60 @@ TEST_F(CudaDeviceTest, TheFastestAlgorithmIsMeasuredOnceAMachine) {
   ASSERT_TRUE(generate(asked));
   EXPECT_EQ(fake_.products(), 2 * kInPrompt);
   EXPECT_EQ(fake_.last_algorithm(), 0) << "the library's own, where no choice can be kept";
+}
+
+// Sizes that products in e4m3 may have.
+const Family kEven = {
+    "even",
+    R"("model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 64,
+       "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+       "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 256,
+       "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+       "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
+       "tie_word_embeddings": false)",
+    DType::kBF16};
+
+// A product that may be in fp8 is in the type that was measured as faster, unless another is asked
+// for; what one process measured holds for all of the machine.
+TEST_F(CudaDeviceTest, AProductIsInTheFasterType) {
+  const char* const kE4M3 = "28";
+  const char* const kBF16 = "14";
+  const TinyCheckpoint even(kEven);
+  const ScratchFolder folder, other;
+  SessionOptions asked = options(CacheKind::kStatic, true);
+  asked.fp8 = Fp8::kLayers;
+  const auto types = [&](const ScratchFolder& kernels, const char* slow,
+                         const std::vector<int64_t>& lengths = {9}) {
+    asked.compile.kernel_cache = kernels.path() / "kernels";
+    setenv("FAKE_CUBLASLT_SLOW", slow, 1);
+    fake_.reset();
+    std::set<std::string> found;
+    auto session = Session::open(even.folder(), asked);
+    EXPECT_TRUE(session) << session.error().message;
+    EXPECT_TRUE(session->prepare(1, 20));
+    for (const int64_t length : lengths) {
+      EXPECT_TRUE(session->prefill(PromptBatch::of({Prompt(static_cast<size_t>(length), 1)})));
+    }
+    for (const TypeContest& one : session->device().type_contests()) {
+      EXPECT_EQ(one.fp8_wins(), one.fp8_us < one.wide_us);
+      EXPECT_EQ(one.rounding_us > 0, one.outputs == 128 && one.inputs == 128)
+          << "attention's rows are rounded by a kernel of their own";
+      found.insert(one.fp8_wins() ? "chose e4m3" : "chose bf16");
+    }
+    for (const LibraryShape& one : session->device().library_products()) found.insert(one.type);
+    return found;
+  };
+  EXPECT_THAT(types(folder, kE4M3), ElementsAre("bf16", "chose bf16"));
+  EXPECT_THAT(types(folder, kBF16), ElementsAre("bf16", "chose bf16")) << "measured once";
+  EXPECT_THAT(types(other, kBF16), ElementsAre("chose e4m3", "e4m3"));
+  EXPECT_THAT(types(folder, kBF16, {5, 9}), ElementsAre("bf16", "chose bf16"))
+      << "whatever ran before";
+  EXPECT_THAT(types(folder, kE4M3, {5}), ElementsAre()) << "kernels for few rows do all";
+  asked.fp8_always = true;
+  EXPECT_THAT(types(folder, kE4M3), ElementsAre("e4m3"));
+  asked.fp8_always = false;
+  asked.compile.prefill = asked.compile.decode = false;
+  EXPECT_THAT(types(folder, kE4M3), ElementsAre("e4m3")) << "eager";
 }
 
 TEST_F(CudaDeviceTest, WhatCantBeMeasuredIsTheLibrarysChoice) {

@@ -54,12 +54,12 @@ CudaStep::CudaStep(StepPlan plan, KernelStore& kernels, LazyCublasLt& library, D
 }
 
 CudaStep::~CudaStep() {
-  drop_graph();
+  drop_graphs();
 }
 
-void CudaStep::drop_graph() {
-  if (graph_ != nullptr) driver_.destroy(graph_);
-  graph_ = nullptr;
+void CudaStep::drop_graphs() {
+  for (const GraphExec graph : graphs_) driver_.destroy(graph);
+  graphs_.clear();
   bound_.reset();
 }
 
@@ -89,14 +89,39 @@ Address CudaStep::address(ValueId id) const {
   return made_->address(base);
 }
 
+// Products that may be in fp8 are where that pays in runs of these sizes; in eager steps, whose
+// text is the same for all runs, they always are.
+::assay::Status CudaStep::choose_types(const DimValues& dims) {
+  if (made_ || many_rows_.always_fp8()) return {};
+  for (size_t i = 0; i < plan_.kernels.size(); ++i) {
+    plan_.kernels[i].kernel.run_sizes = {dims.batch, dims.q_len, {}, {}};
+    if (may_be_fp8(i)) std::get<ProductKernel>(plan_.kernels[i].kernel.body).fp8 = true;
+  }
+  pair_codes(plan_);  // as if all were: which have their x rounded by the kernel before
+  for (size_t i = 0; i < plan_.kernels.size(); ++i) {
+    if (!may_be_fp8(i)) continue;
+    const Kernel& kernel = plan_.kernels[i].kernel;
+    auto& product = std::get<ProductKernel>(plan_.kernels[i].kernel.body);
+    const auto* before =
+        i == 0 ? nullptr : std::get_if<ProductKernel>(&plan_.kernels[i - 1].kernel.body);
+    const bool in_16_bits = !product.has_prologue &&
+                            kernel.buffers[product.x].dtype == kernel.buffers[product.weight].dtype;
+    const bool rounds = in_16_bits && (before == nullptr || !before->codes_output);
+    ASSAY_TRY(product.fp8, many_rows_.pays_in_fp8(kernel, dims, rounds));
+  }
+  pair_codes(plan_);
+  return {};
+}
+
 ::assay::Status CudaStep::reserve(const DimValues& dims) {
   if (roomed_ == dims) return {};
   roomed_.reset();
+  ASSAY_CHECK(choose_types(dims));
   ASSAY_CHECK(forms_.choose(dims));
   ASSAY_CHECK(place_values(dims));
   ASSAY_CHECK(reserve_workspace(dims));
   ASSAY_TRY(const bool moved, many_rows_.reserve(plan_, dims));
-  if (moved) drop_graph();
+  if (moved) drop_graphs();
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
@@ -114,7 +139,7 @@ Address CudaStep::address(ValueId id) const {
   const DimValues most{std::max(dims.batch, placed_.batch), std::max(dims.q_len, placed_.q_len),
                        std::max(dims.kv_len, placed_.kv_len)};
   if (arena_.address() != 0 && most == placed_) return {};
-  drop_graph();
+  drop_graphs();
   placed_ = {};
   places_ = made_ ? plan_inputs(plan_, most) : plan_arena(plan_, most);
   if (feed_) ASSAY_CHECK(feed_->reserve(most.batch));
@@ -122,6 +147,7 @@ Address CudaStep::address(ValueId id) const {
   const size_t arena_bytes = places_.bytes + StepFeed::kStateValues * sizeof(int64_t);
   ASSAY_TRY(arena_, GpuBlock::allocate(driver_, arena_bytes));
   ASSAY_CHECK(driver_.fill(arena_.address(), 0, arena_bytes));
+  ASSAY_TRY(state_, HostBlock::allocate(driver_, arena_bytes - state_begin()));
   placed_ = most;
   return {};
 }
@@ -133,7 +159,7 @@ Address CudaStep::address(ValueId id) const {
     floats = std::max(floats, cuda_workspace_floats(planned.kernel, dims, dims.kv_len));
   }
   if (floats <= workspace_floats_) return {};
-  drop_graph();
+  drop_graphs();
   workspace_floats_ = 0;
   workspace_ = GpuBlock();
   const auto bytes = static_cast<size_t>(floats) * sizeof(float);
@@ -145,7 +171,7 @@ Address CudaStep::address(ValueId id) const {
 
 ::assay::Status CudaStep::upload_tables(const RopeTables& rope) {
   if (rope.cos.size() == table_floats_) return {};
-  drop_graph();
+  drop_graphs();
   table_floats_ = 0;
   ASSAY_TRY(cos_, GpuBlock::allocate(driver_, rope.cos.size() * sizeof(float)));
   ASSAY_TRY(sin_, GpuBlock::allocate(driver_, rope.sin.size() * sizeof(float)));
@@ -153,6 +179,11 @@ Address CudaStep::address(ValueId id) const {
   ASSAY_CHECK(driver_.upload(sin_.address(), bytes_of(rope.sin)));
   table_floats_ = rope.cos.size();
   return {};
+}
+
+// Where the inputs, and behind them the sizes, begin in the arena.
+size_t CudaStep::state_begin() const {
+  return places_.inputs.empty() ? places_.bytes : places_.inputs.front().offset;
 }
 
 // Caches are where they are now; all else has its place.
@@ -169,6 +200,8 @@ Address CudaStep::address(ValueId id) const {
       bound.capacity = view.capacity;
     }
   }
+  if (bound_ && bound == *bound_) return {};  // as they are
+  drop_graphs();
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
@@ -190,16 +223,17 @@ Address CudaStep::address(ValueId id) const {
   const std::array<int64_t, StepFeed::kStateValues> sizes = {
       inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len, capacity,
       0};  // the last: steps since, as StepFeed counts
-  const size_t begin = places_.inputs.empty() ? places_.bytes : places_.inputs.front().offset;
-  state_.assign(places_.bytes + sizeof sizes - begin, std::byte{0});
+  const size_t begin = state_begin();
+  const std::span<std::byte> state = state_.bytes();
+  std::ranges::fill(state, std::byte{0});
   for (const ArenaPlan::Input& input : places_.inputs) {
     const std::span<const int32_t> from = input.kind == InputKind::kIds       ? inputs.ids
                                           : input.kind == InputKind::kLengths ? inputs.lengths
                                                                               : inputs.pad;
-    std::ranges::copy(std::as_bytes(from), std::span(state_).subspan(input.offset - begin).begin());
+    std::ranges::copy(std::as_bytes(from), state.subspan(input.offset - begin).begin());
   }
-  std::ranges::copy(std::as_bytes(std::span(sizes)), std::span(state_).last(sizeof sizes).begin());
-  return driver_.upload(arena_.address() + begin, state_);
+  std::ranges::copy(std::as_bytes(std::span(sizes)), state.last(sizeof sizes).begin());
+  return driver_.upload(arena_.address() + begin, state);
 }
 
 ::assay::Status CudaStep::add_launch(size_t kernel, const CudaLaunch& launch, Address workspace) {
@@ -255,7 +289,12 @@ bool CudaStep::writes_codes(size_t kernel) const {
 
 ::assay::Status CudaStep::launch_all(bool early) {
   if (made_) made_->start();
-  for (size_t i = 0; i < launches_.size(); ++i) {
+  return launch_some(0, launches_.size(), early);
+}
+
+// Launches from `begin` on, before `end`; with the last one what is behind all.
+::assay::Status CudaStep::launch_some(size_t begin, size_t end, bool early) {
+  for (size_t i = begin; i < end; ++i) {
     const size_t kernel = launches_[i].kernel;
     const bool first = i == 0 || launches_[i - 1].kernel != kernel;
     const bool last = i + 1 == launches_.size() || launches_[i + 1].kernel != kernel;
@@ -263,9 +302,8 @@ bool CudaStep::writes_codes(size_t kernel) const {
     ASSAY_CHECK(launch_one(launches_[i], early));
     if (made_ && last) made_->release(kernel);
   }
-  if (feed_ && bound_->q_len == 1)
-    return feed_->launch(feed_places(bound_->batch), early, forms_.streams());
-  return {};
+  const bool feeds = feed_ != nullptr && end == launches_.size();
+  return feeds ? feed_->launch(feed_places(), early, forms_.streams()) : ::assay::Status();
 }
 
 ::assay::Status CudaStep::launch_one(const Launch& launch, bool early) {
@@ -294,15 +332,20 @@ bool CudaStep::writes_codes(size_t kernel) const {
   return {};
 }
 
-StepFeed::Places CudaStep::feed_places(int64_t batch) const {
+// A prompt's ids and lengths stay as they are.
+StepFeed::Places CudaStep::feed_places() const {
   const auto& graph = *plan_.graph;
+  const DimValues dims{bound_->batch, bound_->q_len, bound_->capacity};
   StepFeed::Places places{.logits = address(graph.outputs[0]),
                           .tokens = address(graph.outputs[1]),
                           .ids = 0,
                           .lengths = 0,
                           .state = state_address(),
-                          .batch = batch,
+                          .batch = bound_->batch,
+                          .positions = 0,
                           .vocab = graph.values[graph.outputs[0]].type.shape.back().factor()};
+  places.positions = output_elements(plan_, 0, dims) / (places.batch * places.vocab);
+  if (bound_->q_len != 1) return places;
   for (const ArenaPlan::Input& input : places_.inputs) {
     const Address at = arena_.address() + input.offset;
     if (input.kind == InputKind::kIds) places.ids = at;
@@ -312,7 +355,7 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
 }
 
 ::assay::Status CudaStep::execute(const Bound& bound) {
-  if (graph_ != nullptr && bound == bound_) return replay();
+  if (!graphs_.empty() && bound == bound_) return replay();
   const bool first = launches_.empty(), again = bound_ && bound == *bound_;
   const bool recorded = !made_ && !(bound.grows && bound.capacity > bound.q_len);
   if (again && recorded) {
@@ -320,29 +363,42 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
     return replay();
   }
   if (!again) {
-    drop_graph();
+    drop_graphs();
     ASSAY_CHECK(find_launches(bound));
     bound_ = bound;
   }
   counts_.kernels += static_cast<int64_t>(launches_.size());
-  if (feed_ && bound.q_len == 1) ++counts_.kernels;
+  if (feed_) ++counts_.kernels;
   ASSAY_CHECK(launch_all(false));
   return first && recorded ? record() : ::assay::Status();
 }
 
 ::assay::Status CudaStep::replay() {
   ++counts_.replays;
-  return driver_.replay(graph_);
+  for (const GraphExec graph : graphs_) ASSAY_CHECK(driver_.replay(graph));
+  return {};
 }
 
+// The GPU begins a graph when the host has handed over all of it. A long prompt's first kernels are
+// a graph of their own: they run while the others are handed over.
 ::assay::Status CudaStep::record() {
+  constexpr size_t kFirst = 12, kLong = 4 * kFirst;
+  const bool apart = bound_->q_len > 1 && launches_.size() >= kLong;
+  if (apart) ASSAY_CHECK(record_some(0, kFirst));
+  const auto recorded = record_some(apart ? kFirst : 0, launches_.size());
+  if (!recorded) drop_graphs();  // no part of them by itself
+  if (recorded) ++counts_.captures;
+  return recorded;
+}
+
+::assay::Status CudaStep::record_some(size_t begin, size_t end) {
   ASSAY_CHECK(driver_.begin_capture());
-  const ::assay::Status launched = launch_all(true);
+  const ::assay::Status launched = launch_some(begin, end, true);
   auto captured = driver_.end_capture();  // ends it after a failed launch too
   if (!launched && captured) driver_.destroy(*captured);
   ASSAY_CHECK(launched);
-  ASSAY_TRY(graph_, std::move(captured));
-  ++counts_.captures;
+  ASSAY_TRY(const GraphExec graph, std::move(captured));
+  graphs_.push_back(graph);
   return {};
 }
 
@@ -358,13 +414,28 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
   ASSAY_CHECK(upload_state(inputs, bound.capacity));
   ASSAY_CHECK(execute(bound));
   last_dims_ = inputs.dims;
+  ASSAY_CHECK(feed_ ? take_tokens() : download_tokens());
+  cache.commit(inputs.dims.q_len);
+  return {};
+}
+
+// The run's chosen tokens, from where its last kernel has left them: copies of them, and of a logit
+// of each, took longer than that kernel.
+::assay::Status CudaStep::take_tokens() {
+  ASSAY_CHECK(feed_->mark(0));
+  ASSAY_TRY(const StepFeed::Arrival arrived, feed_->wait(0, bound_->batch));
+  const auto bytes = std::as_bytes(arrived.tokens);
+  outputs_[1].assign(bytes.begin(), bytes.end());
+  finite_ = arrived.finite;
+  return {};
+}
+
+::assay::Status CudaStep::download_tokens() {
   for (size_t i = 0; i < plan_.graph->outputs.size(); ++i) {
     const TensorType& type = plan_.graph->values[plan_.graph->outputs[i]].type;
     if (type.dtype == DType::kI32) ASSAY_CHECK(download(i));
   }
-  ASSAY_CHECK(driver_.synchronize());
-  cache.commit(inputs.dims.q_len);
-  return {};
+  return driver_.synchronize();
 }
 
 ::assay::Status CudaStep::run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,

@@ -38,7 +38,9 @@ class CudaStep final : public LoadedStep {
   ::assay::Status reserve(const DimValues& dims) override;
   ::assay::Status run(const RunInputs& inputs, KvCache& cache) override;
   Code code() const override;
-  bool feeds_itself() const override { return feed_ != nullptr && graph_ != nullptr; }
+  bool feeds_itself() const override {
+    return feed_ != nullptr && !graphs_.empty() && plan_.dims.q_len == 1;
+  }
   ::assay::Status run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
                              const TokenSink& sink) override;
   // Copied from the GPU when first asked for; empty if that fails, with the driver's reason in the
@@ -46,6 +48,7 @@ class CudaStep final : public LoadedStep {
   std::span<const float> output_f32(size_t index) const override;
   std::span<const int32_t> output_i32(size_t index) const override;
   float element_f32(size_t index, size_t element) const override;
+  std::optional<bool> chose_finite() const override { return finite_; }
 
  private:
   struct Launch {
@@ -59,7 +62,7 @@ class CudaStep final : public LoadedStep {
     std::string text_sha256 = {};
     std::optional<size_t> codes = {};  // the buffer that is bound to the next product's x
   };
-  // Sizes and addresses that a captured graph has taken as constants.
+  // Sizes and addresses that captured graphs have taken as constants.
   struct Bound {
     int64_t batch = 0, q_len = 0, capacity = 0;
     bool grows = false;               // the cache
@@ -71,6 +74,8 @@ class CudaStep final : public LoadedStep {
            LaunchCounts& counts, BufferPool* outputs);
   ::assay::Status bind_weights(GpuWeights& weights, KernelStore& kernels);
   bool writes_codes(size_t kernel) const;
+  bool may_be_fp8(size_t kernel) const { return rounded_[kernel].codes != 0; }
+  ::assay::Status choose_types(const DimValues& dims);
   ::assay::Status place_values(const DimValues& dims);
   ::assay::Status reserve_workspace(const DimValues& dims);
   ::assay::Status bind(const RunInputs& inputs, KvCache& cache, Bound& bound);
@@ -79,14 +84,19 @@ class CudaStep final : public LoadedStep {
   ::assay::Status find_launches(const Bound& bound);
   ::assay::Status add_launch(size_t kernel, const CudaLaunch& launch, Address workspace);
   ::assay::Status launch_all(bool early);
+  ::assay::Status launch_some(size_t begin, size_t end, bool early);
   ::assay::Status launch_one(const Launch& launch, bool early);
   ::assay::Status make_outputs(size_t kernel);
-  StepFeed::Places feed_places(int64_t batch) const;
+  StepFeed::Places feed_places() const;
+  ::assay::Status take_tokens();
+  ::assay::Status download_tokens();
   ::assay::Status execute(const Bound& bound);
   ::assay::Status record();
+  ::assay::Status record_some(size_t begin, size_t end);
   ::assay::Status replay();
-  void drop_graph();
+  void drop_graphs();
   Address address(ValueId id) const;
+  size_t state_begin() const;
   Address state_address() const { return arena_.address() + places_.bytes; }
   ::assay::Status download(size_t index) const;
 
@@ -101,19 +111,20 @@ class CudaStep final : public LoadedStep {
   GpuBlock arena_;    // of places_, and behind them the step's sizes, as StepFeed has them
   GpuBlock workspace_;
   int64_t workspace_floats_ = 0;
-  std::vector<std::byte> state_;    // uploaded before a run
-  std::unique_ptr<StepFeed> feed_;  // of a step that feeds itself
+  HostBlock state_;                 // uploaded before a run
+  std::unique_ptr<StepFeed> feed_;  // of a compiled step that chooses tokens
+  std::optional<bool> finite_;      // as chose_finite()
   GpuBlock cos_, sin_;
   size_t table_floats_ = 0;                      // of each
   DimValues placed_;                             // the largest sizes that values have places for
   std::optional<DimValues> roomed_;              // the sizes of the last run that there is room for
   std::vector<std::vector<Address>> arguments_;  // by kernel: struct Args of the printed source
-  std::vector<Fp8Weight> rounded_;               // by kernel, of products in fp8
+  std::vector<Fp8Weight> rounded_;               // by kernel, of products that may be in fp8
   std::vector<std::optional<LtShape>>
       products_;                  // by kernel, of those by the library: for `bound_`
   std::vector<Launch> launches_;  // for `bound_`
   std::optional<Bound> bound_;
-  GraphExec graph_ = nullptr;
+  std::vector<GraphExec> graphs_;  // of one recording, to be replayed behind one another
   DimValues last_dims_;
   mutable std::map<size_t, std::vector<std::byte>> outputs_;  // of the last run, those asked for
 };

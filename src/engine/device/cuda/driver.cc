@@ -229,7 +229,7 @@ Result<Driver::Memory> Driver::memory() {
   return memory;
 }
 
-// Pageable memory is read before the call returns.
+// Pageable memory is read before the call returns, a HostBlock's later.
 ::assay::Status Driver::upload(Address to, std::span<const std::byte> from) {
   if (from.empty()) return {};
   return check(api_.upload(to, from.data(), from.size(), stream_), "cuMemcpyHtoDAsync_v2");

@@ -600,6 +600,8 @@ int cublasLtMatmul(void* handle, const struct object* product, const void* alpha
   ++products;
   const char* fast = getenv("FAKE_CUBLASLT_FAST");  // the algorithm that takes no time
   if (fast != NULL && *(const char*)algorithm != atoi(fast)) usleep(200);
+  const char* slow = getenv("FAKE_CUBLASLT_SLOW");  // the type whose products take some
+  if (slow != NULL && b_matrix->matrix.type == atoi(slow)) usleep(200);
   last_algorithm = *(const char*)algorithm;
   if (!runs()) return 0;
   struct operation o = {.rows = (long)d_matrix->columns,

@@ -1,6 +1,8 @@
 // A GPU's memory as the engine's pools and caches see it.
 #pragma once
 
+#include <span>
+
 #include "engine/device/cuda/driver.h"
 #include "engine/memory/memory_space.h"
 
@@ -63,6 +65,39 @@ class GpuBlock {
       : driver_(&driver), address_(address), bytes_(bytes) {}
   Driver* driver_ = nullptr;
   Address address_ = 0;
+  size_t bytes_ = 0;
+};
+
+// Memory of the host that the GPU reads by itself, likewise: a copy from it returns before it is
+// done.
+class HostBlock {
+ public:
+  HostBlock() = default;
+  static Result<HostBlock> allocate(Driver& driver, size_t bytes) {
+    ASSAY_TRY(void* const data, driver.allocate_on_host(bytes));
+    return HostBlock(driver, static_cast<std::byte*>(data), bytes);
+  }
+  HostBlock(HostBlock&& other) noexcept
+      : driver_(other.driver_),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  HostBlock& operator=(HostBlock&& other) noexcept {
+    std::swap(driver_, other.driver_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~HostBlock() {
+    if (data_ != nullptr) driver_->free_on_host(data_);
+  }
+
+  std::span<std::byte> bytes() const { return {data_, bytes_}; }
+
+ private:
+  HostBlock(Driver& driver, std::byte* data, size_t bytes)
+      : driver_(&driver), data_(data), bytes_(bytes) {}
+  Driver* driver_ = nullptr;
+  std::byte* data_ = nullptr;
   size_t bytes_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/add_once.h"
+#include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
@@ -26,7 +27,8 @@ int64_t packed_columns(const ProductKernel& product) {
 // Which values may be narrow, and of which type.
 class Narrowing {
  public:
-  Narrowing(const StepPlan& plan, bool eager) : eager_(eager) {
+  Narrowing(const StepPlan& plan, bool eager)
+      : eager_(eager), prompt_(!eager && plan.dims.q_len != 1) {
     for (const ValueId output : plan.graph->outputs) kept_.insert(plan.bases[output]);
     for (const PlannedKernel& planned : plan.kernels) {
       for (size_t i = 0; i < planned.bindings.size(); ++i) {
@@ -54,15 +56,28 @@ class Narrowing {
       if (!may_be_stored_narrow(kernel)) kept_.insert(value);
       return;
     }
-    const auto* product = std::get_if<ProductKernel>(&kernel.body);
-    if (product == nullptr || product->has_prologue || product->x != buffer ||
-        is_loaded(kernel, product->x)) {
+    const std::optional<DType> wanted = type_read(kernel, buffer);
+    if (!wanted) {
       kept_.insert(value);
       return;
     }
-    const DType type = kernel.buffers[product->weight].dtype;
+    const DType type = *wanted;
     const DType known = types_.emplace(value, type).first->second;
     if (type == DType::kF32 || type != known) kept_.insert(value);
+  }
+
+  // The type that the kernel rounds the buffer's values to by itself: a product its weight's, and
+  // attention of a prompt on tensor cores queries to the cache's.
+  std::optional<DType> type_read(const Kernel& kernel, size_t buffer) const {
+    if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
+      const bool whole = !product->has_prologue && product->x == buffer;
+      if (!whole || is_loaded(kernel, product->x)) return std::nullopt;
+      return kernel.buffers[product->weight].dtype;
+    }
+    const auto* attention = std::get_if<AttentionKernel>(&kernel.body);
+    const bool rounded = prompt_ && attention != nullptr && attention->q == buffer &&
+                         cuda_attention_on_tensor_cores(kernel, *attention);
+    return rounded ? std::optional(kernel.buffers[attention->keys].dtype) : std::nullopt;
   }
 
   // Attention of an eager step may be one of decoding, which keeps fp32.
@@ -78,7 +93,7 @@ class Narrowing {
     return false;
   }
 
-  bool eager_;
+  bool eager_, prompt_;
   std::set<ValueId> kept_;  // as they are
   std::map<ValueId, DType> types_;
 };
@@ -149,7 +164,7 @@ std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& di
   LtShape shape{.dtype = kernel.buffers[product->weight].dtype,
                 .out_dtype = kernel.buffers[product->weight].dtype,
                 .fp8 = parts.fp8,
-                .fast_sums = parts.fp8 && library_.fast_sums(),
+                .fast_sums = parts.fp8 && library_.fp8().fast_sums,
                 .rows = product->rows.value(dims),
                 .outputs = packed_columns(*product),
                 .inputs = product->inputs,
@@ -167,6 +182,27 @@ std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& di
     return std::nullopt;
   }
   return shape;
+}
+
+// A kernel more in a step takes its launch, and the bytes that it reads and writes.
+Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, bool rounds) {
+  constexpr double kLaunchUs = 2.5, kBytesPerUs = 7e6, kBytesPerElement = 3;
+  Kernel in_wide = kernel;
+  std::get<ProductKernel>(in_wide.body).fp8 = false;
+  const auto fp8 = shape(kernel, dims), wide = shape(in_wide, dims);
+  if (!fp8 || !wide) return true;
+  ASSAY_TRY(const auto contest, library_.get()->contest(*fp8, *wide));
+  if (!contest) return true;
+  const auto elements = static_cast<double>(fp8->rows * fp8->inputs);
+  TypeContest said{
+      .rows = fp8->rows,
+      .outputs = fp8->outputs,
+      .inputs = fp8->inputs,
+      .fp8_us = contest->fp8_us,
+      .wide_us = contest->wide_us,
+      .rounding_us = rounds ? kLaunchUs + elements * kBytesPerElement / kBytesPerUs : 0};
+  add_once(library_.contests(), said);
+  return said.fp8_wins();
 }
 
 ::assay::Status ManyRows::multiply(const Kernel& kernel, const LtShape& shape,
@@ -218,6 +254,7 @@ void pair_codes(StepPlan& plan) {
   for (size_t i = 0; i + 1 < plan.kernels.size(); ++i) {
     Kernel& first = plan.kernels[i].kernel;
     const Kernel& second = plan.kernels[i + 1].kernel;
+    if (auto* product = std::get_if<ProductKernel>(&first.body)) product->codes_output = false;
     if (!may_write_codes(first, second)) continue;
     const ValueId* written = value_of(i, fp8_codes_buffer(first));
     const ValueId* read = value_of(i + 1, std::get<ProductKernel>(second.body).x);

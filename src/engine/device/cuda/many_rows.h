@@ -11,17 +11,24 @@
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/device/cuda/cublaslt.h"
 #include "engine/device/cuda/gpu_weights.h"
+#include "engine/device/device.h"
 #include "engine/graph/dim.h"
 #include "engine/plan/step_plan.h"
 
 namespace assay::engine::cuda {
 
+// Wishes for the products that may be in fp8.
+struct Fp8Wishes {
+  bool fast_sums = false;  // LtShape::fast_sums
+  bool always = false;     // even where the weights' type is faster
+};
+
 // cuBLASLt, opened when it is first needed: half a gigabyte, that few rows do without.
 class LazyCublasLt {
  public:
   // Both must outlive the object. The reason for not using the library becomes a note, once.
-  LazyCublasLt(Driver& driver, std::vector<std::string>& notes, bool fast_sums = false)
-      : driver_(driver), notes_(notes), fast_sums_(fast_sums) {}
+  LazyCublasLt(Driver& driver, std::vector<std::string>& notes, Fp8Wishes fp8 = {})
+      : driver_(driver), notes_(notes), fp8_(fp8) {}
 
   // Keeps choices there; without a cache, the library's own are taken.
   void keep_choices_in(const std::optional<KernelCache>& cache) { cache_ = cache; }
@@ -29,12 +36,16 @@ class LazyCublasLt {
   CublasLt* get();  // null: kernels made for a few rows do it all
   const CublasLt* opened() const { return library_.get(); }  // null: not yet, or not to be had
   void note(const Error& error);
-  bool fast_sums() const { return fast_sums_; }  // of products in fp8
+  const Fp8Wishes& fp8() const { return fp8_; }
+  // Measurements that chose a product's type, each once.
+  std::vector<TypeContest>& contests() { return contests_; }
+  const std::vector<TypeContest>& contests() const { return contests_; }
 
  private:
   Driver& driver_;
   std::vector<std::string>& notes_;
-  bool fast_sums_;
+  Fp8Wishes fp8_;
+  std::vector<TypeContest> contests_;
   std::optional<KernelCache> cache_;
   bool tried_ = false;
   std::unique_ptr<CublasLt> library_;
@@ -52,10 +63,14 @@ class ManyRows {
   // The product as the library computes it in a run of these sizes; absent if the kernel does it
   // by itself.
   std::optional<LtShape> shape(const Kernel& kernel, const DimValues& dims);
+  // True if the library's product in fp8 takes less time in a run of these sizes than in the
+  // weight's type, or if nobody can tell. `rounds`: a kernel of its own rounds the rows of x.
+  Result<bool> pays_in_fp8(const Kernel& kernel, const DimValues& dims, bool rounds);
   // `arguments`: the addresses of the kernel's buffers. `rounded`: of a shape in fp8.
   ::assay::Status multiply(const Kernel& kernel, const LtShape& shape,
                            std::span<const Address> arguments, const Fp8Weight& rounded);
 
+  bool always_fp8() const { return library_.fp8().always; }
   // Written by assay_prologue, or by assay_epilogue_to_codes of the product before.
   Address inputs() const { return memory_.address(); }
   Address products() const { return memory_.address() + products_at_; }  // assay_epilogue reads
@@ -74,16 +89,17 @@ struct NarrowBuffer {
 };
 
 // Computed values that only products without a prologue read, and those of 16-bit weights, are kept
-// in the weights' type: a library multiplies that. Kernels widen and round as they load and
-// store. In prompts alone, of any length, so that one whose length has become a symbol is computed
-// as if it were a constant; and in eager steps, which are of prompts and of decoding.
+// in the weights' type: a library multiplies that. Queries that attention on tensor cores rounds
+// are kept in the cache's. Kernels widen and round as they load and store. In prompts alone, of any
+// length, so that one whose length has become a symbol is computed as if it were a constant; and in
+// eager steps, which are of prompts and of decoding.
 void narrow_values(StepPlan& plan, bool eager = false);
 // The buffers of the same values in a step of decoding, for a caller that knows its rows: with few
 // rows, products take fp32.
 std::vector<NarrowBuffer> narrow_buffers(const StepPlan& plan, bool eager = false);
 
 // Sets ProductKernel::codes_output where the next kernel alone reads what a product's epilogue
-// writes, and multiplies in fp8. Behind narrow_values().
+// writes, and multiplies in fp8, and nowhere else. Behind narrow_values().
 void pair_codes(StepPlan& plan);
 
 }  // namespace assay::engine::cuda

@@ -65,7 +65,7 @@ Layer first_layer(const StepPlan& plan, size_t kernels) {
 // Embedding, q k v, attention, output, gate and up, down.
 TEST(ManyRows, OfALlamaLayerInBf16) {
   const Layer layer = first_layer(plan_of("llama3.2-1b", DType::kBF16, true, kPrompt), 6);
-  EXPECT_THAT(layer.written, ElementsAre(DType::kF32, DType::kF32, DType::kBF16, DType::kF32,
+  EXPECT_THAT(layer.written, ElementsAre(DType::kF32, DType::kBF16, DType::kBF16, DType::kF32,
                                          DType::kBF16, DType::kF32));
   EXPECT_THAT(layer.products, ElementsAre("PE", "+", "PE", "+"));
 }
@@ -92,7 +92,7 @@ TEST(ManyRows, AStepOfDecodingKeepsFp32) {
 TEST(ManyRows, OfALlamaLayerInFp8) {
   const Layer layer =
       first_layer(plan_of("llama3.2-1b", DType::kBF16, true, kPrompt, Fp8::kLayers), 6);
-  EXPECT_THAT(layer.written, ElementsAre(DType::kF32, DType::kF32, DType::kBF16, DType::kF32,
+  EXPECT_THAT(layer.written, ElementsAre(DType::kF32, DType::kBF16, DType::kBF16, DType::kF32,
                                          DType::kBF16, DType::kF32));
   EXPECT_THAT(layer.products, ElementsAre("8PE", "8P+", "8PEc", "8P+"));
 }

@@ -16,7 +16,7 @@ struct Args {
   int *ids, *lengths;
   long* state;
   int* arrivals;
-  long batch, vocab, room;
+  long batch, positions, vocab, room;
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) assay_feed(const Args args) {
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) assay_feed(const Args args
   int* arrival = args.arrivals + args.state[4] % AHEAD * 2 * args.room;
   for (long b = threadIdx.x; b < args.batch; b += THREADS) {
     const int token = args.tokens[b];
-    const float logit = args.logits[b * args.vocab + token];
+    const float logit = args.logits[((b + 1) * args.positions - 1) * args.vocab + token];
     if (args.ids) args.ids[b] = token;
     if (args.lengths) ++args.lengths[b];
     arrival[b] = token;
@@ -84,9 +84,9 @@ StepFeed::~StepFeed() {
   struct {
     Address logits, tokens, ids, lengths, state;
     const int32_t* arrivals;
-    int64_t batch, vocab, room;
-  } arguments{places.logits, places.tokens, places.ids,   places.lengths, places.state,
-              arrivals_,     places.batch,  places.vocab, room_};
+    int64_t batch, positions, vocab, room;
+  } arguments{places.logits, places.tokens, places.ids,       places.lengths, places.state,
+              arrivals_,     places.batch,  places.positions, places.vocab,   room_};
   return driver_.launch(loaded, {}, kCudaThreads, &arguments, early);
 }
 

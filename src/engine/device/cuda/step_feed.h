@@ -1,5 +1,6 @@
-// The kernel by which a decode step feeds the next one: it puts the chosen tokens where ids are
-// read, counts lengths on, and leaves the tokens where the host finds them.
+// The kernel behind a step: it leaves the chosen tokens where the host finds them. Behind a step of
+// decoding it also feeds the next one: it puts the tokens where ids are read, and counts lengths
+// on.
 #pragma once
 
 #include <array>
@@ -20,12 +21,13 @@ class StepFeed {
   // A step's state on the GPU: batch, q_len, kv_len, capacity, steps since it was uploaded.
   static constexpr int64_t kStateValues = 5;
   struct Places {
-    Address logits = 0;   // fp32 [batch, vocab]
-    Address tokens = 0;   // int32 [batch]: the argmax of them
-    Address ids = 0;      // int32 [batch]; 0: the step has none
-    Address lengths = 0;  // int32 [batch]; 0: the step has none
+    Address logits = 0;   // fp32 [batch, positions, vocab]
+    Address tokens = 0;   // int32 [batch]: the argmax of each row's last position
+    Address ids = 0;      // int32 [batch]; 0: the step has none, or feeds no other
+    Address lengths = 0;  // int32 [batch]; 0: likewise
     Address state = 0;    // int64 [kStateValues]
     int64_t batch = 0;
+    int64_t positions = 0;
     int64_t vocab = 0;
   };
   struct Arrival {

@@ -1,0 +1,40 @@
+// The kernel behind a library's product of many rows, where a thread goes over 16 bytes of products
+// at a time in its registers, and loads and stores whole vectors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/codegen/kernel.h"
+
+namespace assay::engine {
+
+// A unit is kUnitColumns neighbouring packed columns of a row: 16 bytes of products in a type of 16
+// bits.
+constexpr int64_t kUnitColumns = 8;
+
+// Blocks for a row's units.
+struct UnitBlocks {
+  int64_t threads = 0;  // of a block
+  int64_t each = 0;     // units of a thread
+  int64_t blocks = 0;   // that share a row
+};
+
+// Blocks of assay_epilogue. Absent: the epilogue of `product` isn't done by units, because the
+// weight is fp32, or the place of some element that a unit loads or stores isn't known to be the
+// start of a vector, or next to the one before.
+std::optional<UnitBlocks> unit_epilogue_blocks(const Kernel& kernel, const ProductKernel& product);
+
+// The block of a kernel that needs a whole row of the one output at once, in order, as fp32 in
+// registers. Absent: there is none, because the kernel has another output, or a row is too wide.
+std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKernel& product);
+
+// The entry assay_epilogue, behind weight_t, Args, widen() and lane functions, and what other
+// kernels may use:
+//   enum { UNITS }: of a row;
+//   unit_values0(args, row, column, products, values): of the unit at packed column `column` of the
+//   first segment, products and values as arrays of fp32, where there is one store in it.
+std::string unit_epilogue_text(const Kernel& kernel, const ProductKernel& product);
+
+}  // namespace assay::engine
