@@ -281,10 +281,11 @@ std::string beside_text(Standing standing, const std::string& baseline) {
                      baseline);
 }
 
-// The least difference that an open stretch's rows show, or how many more show the one seen.
+// What the nearest contrast of an open stretch lacks to be decided: more processes, so many more
+// repetitions, or a difference that its rows could show.
 std::string hint_text(const Findings& findings, const Stretch& stretch) {
-  double detectable = 0;
-  double seen = 0;
+  const Contrast* nearest = nullptr;
+  double least_times = 0;  // as many repetitions as it has
   for (const Contrast* contrast : stretch.contrasts) {
     if (contrast->one_process && !findings.options.allow_single_process) {
       return "one process can't show it";
@@ -294,16 +295,23 @@ std::string hint_text(const Findings& findings, const Stretch& stretch) {
                          kLeastProcessesOfInterval,
                          std::min(contrast->units_arm, contrast->units_baseline));
     }
-    if (!contrast->minimum_detectable) return "";
-    detectable = std::max(detectable, *contrast->minimum_detectable);
-    seen = std::max(seen, std::abs(contrast->ratio - 1));
+    const double seen = std::abs(contrast->ratio - 1);
+    if (!contrast->minimum_detectable || !(seen > 0)) continue;
+    const double shortfall = *contrast->minimum_detectable / seen;
+    if (nearest != nullptr && shortfall * shortfall >= least_times) continue;
+    nearest = contrast;
+    least_times = shortfall * shortfall;
   }
-  const double times = seen > 0 ? (detectable / seen) * (detectable / seen) : kMostRepeats + 1;
-  if (findings.study.repetitions && times > 1 && times <= kMostRepeats) {
+  if (nearest == nullptr) return "";
+  // A difference that is found in four of five such studies wasn't found in this one.
+  constexpr double kLeastTimes = 1.25;
+  const double times = std::max(least_times, kLeastTimes);
+  if (findings.study.repetitions && times <= kMostRepeats) {
     const double more = std::ceil(static_cast<double>(*findings.study.repetitions) * (times - 1));
-    return fmt::format("about {:.0f} repetitions more would show {} %", more, percent_number(seen));
+    return fmt::format("about {:.0f} repetitions more would show {} %", more,
+                       percent_number(std::abs(nearest->ratio - 1)));
   }
-  return fmt::format("these rows show {} % or more", percent_number(detectable));
+  return fmt::format("these rows show {} % or more", percent_number(*nearest->minimum_detectable));
 }
 
 std::string clause_of(const Findings& findings, const AlikeArms& of, const PhaseStrata& phase) {
