@@ -281,7 +281,7 @@ std::string beside_text(Standing standing, const std::string& baseline) {
                      baseline);
 }
 
-// What the nearest contrast of an open stretch lacks to be decided: more processes, so many more
+// The nearest contrast of an open stretch lacks this to be decided: more processes, so many more
 // repetitions, or a difference that its rows could show.
 std::string hint_text(const Findings& findings, const Stretch& stretch) {
   const Contrast* nearest = nullptr;
