@@ -15,10 +15,6 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::string_view, 8> kFormatNames = {
-    "llama-bench", "vllm-serve",       "aiperf",    "optimum",
-    "nvbench",     "pytest-benchmark", "hyperfine", "mapped-csv"};
-
 constexpr std::string_view kSettingPrefix = "setting.";
 
 bool has_all(const Json& object, std::initializer_list<const char*> keys) {
@@ -26,8 +22,20 @@ bool has_all(const Json& object, std::initializer_list<const char*> keys) {
          std::ranges::all_of(keys, [&](const char* key) { return object.contains(key); });
 }
 
+// The list's first element, where the member is a list.
+const Json& first_element(const Json& object, const char* key) {
+  static const Json kNone;
+  const Json& list = member(object, key);
+  return list.is_array() && !list.empty() ? list[0] : kNone;
+}
+
 bool is_llama_bench(const Json& test) {
   return has_all(test, {"build_commit", "build_number", "model_filename", "n_prompt", "n_gen"});
+}
+
+bool is_aiperf(const Json& document) {
+  return member(document, "metadata").contains("request_start_ns") ||
+         member(member(document, "request_latency"), "unit").is_string();
 }
 
 // A report has measurements by name, each with a latency.
@@ -48,34 +56,71 @@ bool is_optimum(const Json& document) {
   return has_all(document, {"backend", "scenario", "launcher"});
 }
 
-std::optional<ImportFormat> detect_object(const Json& document) {
-  if (is_llama_bench(document)) return ImportFormat::kLlamaBench;
-  if (has_all(document, {"metadata", "metrics"}) &&
-      member(document, "metadata").contains("request_start_ns")) {
-    return ImportFormat::kAiperf;
-  }
-  if (member(member(document, "request_latency"), "unit").is_string()) return ImportFormat::kAiperf;
-  if (has_all(document, {"machine_info", "benchmarks"})) return ImportFormat::kPytestBenchmark;
-  if (has_all(document, {"devices", "benchmarks"})) return ImportFormat::kNvbench;
-  if (member(document, "results").is_array()) {
-    const Json& results = document["results"];
-    if (!results.empty() && has_all(results[0], {"command", "mean"})) {
-      return ImportFormat::kHyperfine;
-    }
-  }
-  if (has_all(document, {"model_id", "duration", "completed", "request_throughput"})) {
-    return ImportFormat::kVllmServe;
-  }
-  if (is_optimum(document)) return ImportFormat::kOptimum;
-  return std::nullopt;
+bool is_criterion(const Json& document) {
+  return has_all(document, {"iters", "times"}) ||
+         has_all(document, {"group_id", "function_id", "directory_name"}) ||
+         (has_all(document, {"median", "median_abs_dev", "std_dev"}) &&
+          member(member(document, "mean"), "point_estimate").is_number());
 }
+
+// A format, its mark in the first object of a file (null: it is no JSON), and its reader.
+struct FormatEntry {
+  std::string_view name;
+  bool (*is_of)(const Json& first);
+  Result<Imported> (*read)(std::span<const SourceText> sources);
+};
+// In the order of the enum.
+constexpr std::array<FormatEntry, static_cast<size_t>(ImportFormat::kMappedCsv) + 1> kFormats = {{
+    {"llama-bench", is_llama_bench, read_llama_bench},
+    {"vllm-serve",
+     [](const Json& d) {
+       return has_all(d, {"model_id", "duration", "completed", "request_throughput"});
+     },
+     read_vllm_serve},
+    {"vllm-latency",
+     [](const Json& d) {
+       return has_all(d, {"avg_latency", "latencies", "percentiles"});
+     },
+     read_vllm_latency},
+    {"vllm-throughput",
+     [](const Json& d) {
+       return has_all(d, {"elapsed_time", "num_requests", "requests_per_second"});
+     },
+     read_vllm_throughput},
+    {"guidellm",
+     [](const Json& d) {
+       return has_all(member(first_element(d, "benchmarks"), "requests"),
+                      {"successful", "errored"});
+     },
+     read_guidellm},
+    {"aiperf", is_aiperf, read_aiperf},
+    {"optimum", is_optimum, read_optimum},
+    {"nvbench",
+     [](const Json& d) {
+       return has_all(d, {"devices", "benchmarks"});
+     },
+     read_nvbench},
+    {"pytest-benchmark",
+     [](const Json& d) {
+       return has_all(d, {"machine_info", "benchmarks"});
+     },
+     read_pytest_benchmark},
+    {"hyperfine",
+     [](const Json& d) {
+       return has_all(first_element(d, "results"), {"command", "mean"});
+     },
+     read_hyperfine},
+    {"criterion", is_criterion, read_criterion},
+    {"mapped-csv", nullptr, nullptr},
+}};
 
 bool is_llama_bench_text(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   const bool csv = line.find("build_commit") != std::string_view::npos &&
                    line.find("build_number") != std::string_view::npos &&
                    line.find("avg_ns") != std::string_view::npos;
-  return csv || text.find("INSERT INTO llama_bench") != std::string_view::npos;
+  return csv || text.find("INSERT INTO llama_bench") != std::string_view::npos ||
+         is_llama_bench_markdown(text);
 }
 
 Result<ImportFormat> one_format(std::span<const SourceText> sources) {
@@ -155,21 +200,69 @@ Status check_mapping(const ImportRequest& request) {
   return {};
 }
 
+// A file to read, and its name in the bundle: without the folders above what the user named.
+struct NamedFile {
+  std::filesystem::path path;
+  std::string name;
+};
+
+// criterion's files below a folder, by their paths.
+Result<std::vector<NamedFile>> files_below(const std::filesystem::path& folder) {
+  constexpr size_t kMostFiles = 10'000;
+  std::vector<NamedFile> found;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator at(folder, error);
+  for (; !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
+    const std::filesystem::path& path = at->path();
+    const bool named = path.filename() == "sample.json" || path.filename() == "benchmark.json";
+    if (!named || path.parent_path().filename() != "new" || !at->is_regular_file(error)) continue;
+    found.push_back({path, path.lexically_relative(folder).string()});
+    if (found.size() > kMostFiles) {
+      return bad_input("{}: expected at most {} files, found more", folder.string(), kMostFiles);
+    }
+  }
+  if (error || found.empty()) {
+    return bad_input(
+        "{}: expected a file, or a folder of criterion's with NAME/new/sample.json in it, found {}",
+        folder.string(), error ? error.message() : "a folder without");
+  }
+  std::ranges::sort(found, {}, &NamedFile::path);
+  return found;
+}
+
+Result<std::vector<NamedFile>> files_to_read(const ImportRequest& request) {
+  std::vector<NamedFile> files;
+  for (const std::filesystem::path& path : request.files) {
+    std::error_code none;
+    if (!std::filesystem::is_directory(path, none)) {
+      files.push_back({path, path.filename().string()});
+      continue;
+    }
+    ASSAY_TRY(std::vector<NamedFile> below, files_below(path));
+    std::ranges::move(below, std::back_inserter(files));
+  }
+  return files;
+}
+
 }  // namespace
 
 std::string_view import_format_name(ImportFormat format) {
-  return kFormatNames[static_cast<size_t>(format)];
+  return kFormats[static_cast<size_t>(format)].name;
 }
 
 const std::vector<std::string>& import_format_names() {
-  static const std::vector<std::string> names(kFormatNames.begin(), kFormatNames.end());
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const FormatEntry& format : kFormats) all.emplace_back(format.name);
+    return all;
+  }();
   return names;
 }
 
 std::optional<ImportFormat> parse_import_format(std::string_view name) {
-  const auto at = std::ranges::find(kFormatNames, name);
-  if (at == kFormatNames.end()) return std::nullopt;
-  return static_cast<ImportFormat>(at - kFormatNames.begin());
+  const auto at = std::ranges::find(kFormats, name, &FormatEntry::name);
+  if (at == kFormats.end()) return std::nullopt;
+  return static_cast<ImportFormat>(at - kFormats.begin());
 }
 
 std::optional<ImportFormat> detect_format(const SourceText& source) {
@@ -178,39 +271,23 @@ std::optional<ImportFormat> detect_format(const SourceText& source) {
     return std::nullopt;
   }
   const Json& first = source.documents[0];
-  if (!first.is_array()) return detect_object(first);
-  return !first.empty() && is_llama_bench(first[0]) ? std::optional(ImportFormat::kLlamaBench)
-                                                    : std::nullopt;
+  if (first.is_array()) {
+    return !first.empty() && is_llama_bench(first[0]) ? std::optional(ImportFormat::kLlamaBench)
+                                                      : std::nullopt;
+  }
+  const auto at = std::ranges::find_if(
+      kFormats, [&](const FormatEntry& format) { return format.is_of && format.is_of(first); });
+  if (at == kFormats.end()) return std::nullopt;
+  return static_cast<ImportFormat>(at - kFormats.begin());
 }
 
 Result<Imported> import_sources(std::span<const SourceText> sources,
                                 std::optional<ImportFormat> format, const CsvMapping* mapping) {
+  if (mapping) return read_mapped_csv(sources, *mapping);
   if (!format) {
-    if (mapping) {
-      format = ImportFormat::kMappedCsv;
-    } else {
-      ASSAY_TRY(format, one_format(sources));
-    }
+    ASSAY_TRY(format, one_format(sources));
   }
-  switch (*format) {
-    case ImportFormat::kLlamaBench:
-      return read_llama_bench(sources);
-    case ImportFormat::kVllmServe:
-      return read_vllm_serve(sources);
-    case ImportFormat::kAiperf:
-      return read_aiperf(sources);
-    case ImportFormat::kOptimum:
-      return read_optimum(sources);
-    case ImportFormat::kNvbench:
-      return read_nvbench(sources);
-    case ImportFormat::kPytestBenchmark:
-      return read_pytest_benchmark(sources);
-    case ImportFormat::kHyperfine:
-      return read_hyperfine(sources);
-    case ImportFormat::kMappedCsv:
-      break;
-  }
-  return read_mapped_csv(sources, *mapping);
+  return kFormats[static_cast<size_t>(*format)].read(sources);
 }
 
 Result<Imported> read_imported(const ImportRequest& request) {
@@ -222,18 +299,19 @@ Result<Imported> read_imported(const ImportRequest& request) {
   }
   std::vector<SourceText> sources;
   std::set<std::string> hashes;  // of files that would count twice if given twice
-  for (const std::filesystem::path& path : request.files) {
-    ASSAY_TRY(SourceText source, read_source(path));
+  ASSAY_TRY(const std::vector<NamedFile> files, files_to_read(request));
+  for (const NamedFile& file : files) {
+    ASSAY_TRY(SourceText source, read_source(file.path));
     if (!hashes.insert(source.digest.sha256).second) {
       return bad_input("{}: expected each result once, found the bytes of another file again",
-                       path.string());
+                       file.path.string());
     }
     sources.push_back(std::move(source));
   }
   ASSAY_TRY(Imported imported,
             import_sources(sources, request.format, mapping ? &*mapping : nullptr));
   for (size_t i = 0; i < sources.size(); ++i) {
-    imported.files.push_back({request.files[i].filename().string(), sources[i].digest});
+    imported.files.push_back({files[i].name, sources[i].digest});
   }
   for (const std::string& assertion : request.asserted) {
     ASSAY_CHECK(assert_stated(assertion, imported));

@@ -18,14 +18,18 @@ namespace assay {
 enum class ImportFormat {
   kLlamaBench,
   kVllmServe,
+  kVllmLatency,
+  kVllmThroughput,
+  kGuidellm,
   kAiperf,
   kOptimum,
   kNvbench,
   kPytestBenchmark,
   kHyperfine,
+  kCriterion,
   kMappedCsv,
 };
-// llama-bench | vllm-serve | aiperf | optimum | nvbench | pytest-benchmark | hyperfine | mapped-csv
+// Its word for --format, as "vllm-serve".
 std::string_view import_format_name(ImportFormat format);
 const std::vector<std::string>& import_format_names();
 std::optional<ImportFormat> parse_import_format(std::string_view name);
@@ -34,7 +38,7 @@ std::optional<ImportFormat> parse_import_format(std::string_view name);
 std::optional<ImportFormat> detect_format(const SourceText& source);
 
 struct ImportRequest {
-  std::vector<std::filesystem::path> files;
+  std::vector<std::filesystem::path> files;      // or folders of criterion's
   std::optional<ImportFormat> format;            // absent: detected
   std::optional<std::filesystem::path> mapping;  // of a CSV
   std::vector<std::string> asserted;             // FIELD=VALUE, not stated by the files

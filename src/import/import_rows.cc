@@ -79,7 +79,7 @@ class RowMaker {
       }
       Row row = row_of(run, names, run.samples[i]);
       ASSAY_TRY(const size_t c, cell_of(run, names, row));
-      if (cells.insert(c).second) ++processes_[c];
+      if (cells.insert(c).second || run.own_processes) ++processes_[c];
       place(run, i, c, row);
       judge(run.samples[i], c, row);
       made_.rows.push_back(std::move(row));
@@ -223,9 +223,10 @@ class RowMaker {
 
   // No file that is imported proves a compiler. A name or a rule of the mapping that speaks of one
   // is a claim, even if the file states a mode.
-  static void judge_compiler(const std::optional<CompilerWord>& rule, ImportedCell& cell) {
+  void judge_compiler(const std::optional<CompilerWord>& rule, ImportedCell& cell) const {
     const std::string stated = cell.compile_mode;
-    const bool named = names_a_compiler(cell.names.arm) || names_a_compiler(cell.backend);
+    const bool named = !imported_.arms_are_code &&
+                       (names_a_compiler(cell.names.arm) || names_a_compiler(cell.backend));
     const bool unstated = stated.empty() || stated == "eager";
     if (unstated && (named || rule)) cell.compile_mode = "compiled";
     cell.named_compiled = stated.empty() && named;
@@ -250,13 +251,15 @@ class RowMaker {
     }
   }
 
-  // Each run is taken for a process of its cell: its samples share that process's conditions.
-  // Runs of one number in different cells have the same repetitions, however long they are.
+  // Each run is taken for a process of its cell, unless the tool starts one for each sample: its
+  // samples share that process's conditions. Runs of one number in different cells have the same
+  // repetitions, however long they are.
   void place(const ImportedRun& run, size_t i, size_t cell, Row& row) {
     const bool candidate = i == 0 && !run.means;
     const bool warmup = run.samples[i].cold;
     row.process = processes_[cell];
-    row.repetition = processes_[cell] * longest_ + static_cast<int64_t>(i);
+    row.repetition =
+        processes_[cell] * longest_ + (run.own_processes ? 0 : static_cast<int64_t>(i));
     row.block = repetitions_[cell]++;
     row.order_index = static_cast<int64_t>(made_.rows.size());
     row.cold = warmup || (candidate && (first_ == FirstSamples::kCold ||

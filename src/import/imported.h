@@ -58,8 +58,10 @@ struct ImportedRun {
   // If runs of one name differ in one, its value is put behind the name of the thing that it sets.
   std::vector<StatedSetting> settings = {};
   std::vector<std::string> unstated = {};  // settings that change a time and that the file lacks
-  // The file says that calls were made before the first sample, to warm up.
+  // The file says that calls were made before the first sample, to warm up; or its tool does so by
+  // default and writes nothing of it.
   bool warmed_up = false;
+  bool own_processes = false;  // the tool starts a process for each sample
   // Each sample is the mean of several, which the file doesn't have.
   bool means = false;
   std::optional<CompilerWord> compiler = {};
@@ -81,10 +83,13 @@ struct Imported {
   std::string tool;  // name and version, as far as the files say
   std::vector<ImportedFile> files = {};
   std::vector<ImportedRun> runs = {};
-  size_t settings = 0;            // of all runs (count_settings(), formats/settings.h)
-  std::string name = {};          // of the study; empty: the format's
-  std::string baseline = {};      // an arm's name; empty: the first arm
-  std::string order = {};         // of the arms, as the tool runs them: sequential; empty: unknown
+  size_t settings = 0;        // of all runs (count_settings(), formats/settings.h)
+  std::string name = {};      // of the study; empty: the format's
+  std::string baseline = {};  // an arm's name; empty: the first arm
+  std::string order = {};     // of the arms, as the tool runs them: sequential; empty: unknown
+  // Arms are called as commands, tests or functions are: a word in such a name, as in "make
+  // compile", tells nothing of a compiler under the model.
+  bool arms_are_code = false;
   Json machine = Json::object();  // the files' statements on the machine and the configuration
   std::string mapping = {};       // the mapping file's text
   std::vector<std::string> notes = {};               // sentences for the reader of a report

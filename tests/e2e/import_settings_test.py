@@ -32,6 +32,11 @@ FIGURES = {
                           r"benchmarks\.(min_samples|cold_\w+|batch_target_time|skip_time|timeout)",  # each state repeats them
     "pytest-benchmark-means.json": r"datetime|commit_info\.(time|author_time|project|branch|dirty)|machine_info\.node|"
                                    r"machine_info\.cpu\.hz_actual.*|benchmarks\.(stats.*|param)",
+    "vllm-offline/throughput.json": "elapsed_time|(requests|tokens)_per_second",
+    "guidellm/loads.json": r"benchmarks\.(?!config\.|requests\.successful\.(prompt|output)_tokens$).*|config\.benchmarks\..*|metadata\.timestamp|"
+                           r"benchmarks\.config\.(id_|run_id|run_index|profile|environment|slo|confidence|warnings|"
+                           r"prefer_response_metrics|backend\.(target|api_key|api_routes))\b.*|conclusions.*|"
+                           r"config\.spec\.(backend|profile|rate|constraints|outputs|metrics|target)\b.*",
     "hyperfine.json": r"results\.(mean|stddev|median|user|system|min|max)",
 }
 
@@ -67,13 +72,17 @@ def changed(value, path):
     return value + "x"
 
 
+TIMES = ("samples_ns", "mean_e2el_ms", "mean_ttft_ms", "mean_tpot_ms", "mean_itl_ms", "avg", "values", "mean", "times", "value",
+         "elapsed_time", "request_latency", "time_to_first_token_ms", "inter_token_latency_ms")
+
+
 def slower(value, key=""):
     """The document with figures of another run."""
     if isinstance(value, dict):
         return {name: member if name == "input_config" else slower(member, name) for name, member in value.items()}
     if isinstance(value, list):
         return [slower(element, key) for element in value]
-    if key not in ("samples_ns", "mean_e2el_ms", "avg", "values", "mean", "times", "value") or isinstance(value, bool):
+    if key not in TIMES or isinstance(value, bool) or value is None:
         return value
     if isinstance(value, str):
         return f"{float(value) * 1.001:.9g}" if "." in value or "e" in value else value
@@ -151,6 +160,8 @@ class ImportSettingsTest(ProgramTest):
                   "optimum/benchmark.json": lambda document: [document["config"]["backend"]],
                   "nvbench/means.json": lambda document: document["benchmarks"],
                   "pytest-benchmark-means.json": lambda document: document["benchmarks"],
+                  "vllm-offline/throughput.json": lambda document: [document],
+                  "guidellm/loads.json": lambda document: [each["config"] for each in document["benchmarks"]],
                   "hyperfine.json": lambda document: document["results"]}
         self.assertEqual(places.keys(), FIGURES.keys())
         for name, objects in places.items():

@@ -51,6 +51,9 @@ class ImportTest(ProgramTest):
     def in_order(self, rows):
         return sorted(rows, key=lambda row: int(row["order_index"]))
 
+    def of_phase(self, rows, phase, scenario):
+        return self.in_order([row for row in rows if (row["phase"], row["scenario"]) == (phase, scenario)])
+
     def document(self, name):
         return json.loads((REAL / name).read_text())
 
@@ -126,6 +129,15 @@ class ImportTest(ProgramTest):
         found = json.loads(self.succeed("analyze", "sql", "-o", "json"))["findings"]
         self.assertTrue([one for one in found if one["kind"] == "too_few_samples"], "no contrast of single means")
 
+    def test_llama_benchs_table_for_people(self):
+        rows, manifest = self.imported("llama-bench/tests.md")
+        tests = self.document("llama-bench/tests.json")
+        self.assert_times(self.in_order(rows), [round(1e9 * (test["n_prompt"] + test["n_gen"]) / round(test["avg_ts"], 2)) / 1e6
+                                                for test in tests])
+        self.assertEqual({row["arm"] for row in rows}, {"CPU-t1", "CPU-t2"})
+        self.assertEqual({row["dtype"] for row in rows}, {"fp32", "fp16"})
+        self.assertIn("device", manifest["identity"]["unknown"])
+
     def test_llama_bench_at_a_depth(self):
         rows, _ = self.imported("llama-bench/depth.json")
         self.assertEqual({(row["phase"], row["scenario"], row["prompt_tokens"]) for row in rows},
@@ -169,9 +181,14 @@ class ImportTest(ProgramTest):
         records = [json.loads(line) for line in (REAL / "aiperf/profile_export.jsonl").read_text().splitlines()]
         records.sort(key=lambda record: record["metadata"]["request_start_ns"])
         rows, manifest = self.imported("aiperf/profile_export.jsonl", "aiperf/profile_export_aiperf.json")
-        rows = self.in_order(rows)
-        self.assertEqual(len(rows), len(records))
-        for row, record in zip(rows, records):
+        first, token = self.of_phase(rows, "prefill", "c2-ttft"), self.of_phase(rows, "kv_decode", "c2-tpot")
+        rows = self.of_phase(rows, "e2e_kv", "c2")
+        self.assertEqual([len(some) for some in (rows, first, token)], [len(records)] * 3)
+        for row, first_row, token_row, record in zip(rows, first, token, records):
+            if "error" not in record:
+                self.assertAlmostEqual(number(first_row["latency_ms"]), record["metrics"]["time_to_first_token"]["value"])
+                decode = record["metrics"]["request_latency"]["value"] - record["metrics"]["time_to_first_token"]["value"]
+                self.assertAlmostEqual(number(token_row["latency_ms"]), decode / (int(row["tokens"]) - 1))
             self.assertEqual(int(row["started_at_ns"]), record["metadata"]["request_start_ns"])
             self.assertEqual(row["cold"] == "true", record["metadata"]["benchmark_phase"] == "warmup")
             if "error" in record:
@@ -187,11 +204,13 @@ class ImportTest(ProgramTest):
 
     def test_aiperf_in_sum_and_without_its_configuration(self):
         rows, _ = self.imported("aiperf/profile_export_aiperf.json", bundle="sum")
-        self.assert_times(rows, [self.document("aiperf/profile_export_aiperf.json")["request_latency"]["avg"]])
+        document = self.document("aiperf/profile_export_aiperf.json")
+        self.assert_times(self.in_order(rows), [document[name]["avg"] for name in
+                                                ("request_latency", "time_to_first_token")])
         rows, manifest = self.imported("aiperf/profile_export.jsonl", bundle="alone")
         self.assertIn("model", manifest["identity"]["unknown"])
         self.assertIn("new_tokens", manifest["identity"]["unknown"])
-        self.assertEqual(len({row["cell_id"] for row in rows}), 1, "losses are of the stratum of the others")
+        self.assertEqual(len({row["cell_id"] for row in rows}), 3, "losses are of the strata of the others")
 
     def test_optimum_benchmark(self):
         rows, manifest = self.imported("optimum/benchmark.json", "optimum/compile/benchmark_report.json",
@@ -216,7 +235,16 @@ class ImportTest(ProgramTest):
     def test_vllm_bench_serve(self):
         rows, manifest = self.imported("vllm-serve/detailed.json")
         document = self.document("vllm-serve/detailed.json")
-        rows = self.in_order(rows)
+        ok = [i for i, error in enumerate(document["errors"]) if not error]
+        for phase, mark, times in (
+                ("prefill", "ttft", [document["ttfts"][i] for i in ok]),
+                ("kv_decode", "tpot", [(document["latencies"][i] - document["ttfts"][i]) / (document["output_lens"][i] - 1)
+                                       for i in ok]),
+                ("kv_decode", "itl", [gap for i in ok for gap in document["itls"][i]])):
+            found = self.of_phase(rows, phase, f"rate-inf-c2-{mark}")
+            self.assert_times([row for row in found if row["status"] == "ok"], [1e3 * time for time in times])
+            self.assertEqual(sum(row["status"] == "error" for row in found), document["failed"], "a loss is one in each phase")
+        rows = self.of_phase(rows, "e2e_kv", "rate-inf-c2")
         self.assertEqual(len(rows), document["num_prompts"])
         for i, row in enumerate(rows):
             if document["errors"][i]:
@@ -238,9 +266,66 @@ class ImportTest(ProgramTest):
     def test_vllm_bench_serve_appended_and_in_sum(self):
         rows, _ = self.imported("vllm-serve/appended.jsonl", bundle="appended")
         self.assertEqual({row["process"] for row in rows}, {"0", "1"})
-        self.assertEqual(sum(row["cold"] == "true" for row in rows), 2)
+        self.assertEqual(sum(row["cold"] == "true" for row in self.of_phase(rows, "e2e_kv", "rate-inf-c2")), 2)
         rows, _ = self.imported("vllm-serve/means.json", bundle="sum")
-        self.assert_times(rows, [self.document("vllm-serve/means.json")["mean_e2el_ms"]])
+        document = self.document("vllm-serve/means.json")
+        self.assert_times(self.in_order(rows), [document[f"mean_{name}_ms"] for name in ("e2el", "ttft", "tpot", "itl")])
+
+    def test_vllm_bench_serve_at_two_rates(self):
+        for rate in (2.0, 8.0):
+            (self.folder / f"{rate}.json").write_text(json.dumps({**self.document("vllm-serve/detailed.json"), "request_rate": rate}))
+        self.succeed("import", "2.0.json", "8.0.json", "-o", "rates")
+        rows = rows_of(self.folder / "rates")
+        for rate in ("2.0", "8.0"):
+            for phase, mark in (("e2e_kv", ""), ("prefill", "-ttft"), ("kv_decode", "-tpot")):
+                self.assertEqual(len(self.of_phase(rows, phase, f"rate-{rate}-c2{mark}")), 16, "each rate is a condition")
+        self.assertEqual({row["arm"] for row in rows}, {"vllm"})
+
+    def test_vllms_offline_benchmarks(self):
+        rows, manifest = self.imported("vllm-offline/latency.json", bundle="latency")
+        self.assert_times(self.in_order(rows), [1e3 * time for time in self.document("vllm-offline/latency.json")["latencies"]])
+        self.assertEqual({row["cold"] for row in rows}, {"false"}, "the tool warms up")
+        for field in ("model", "batch", "prompt_tokens", "new_tokens", "setting.num_iters_warmup"):
+            self.assertIn(field, manifest["identity"]["unknown"])
+        rows, _ = self.imported("vllm-offline/throughput.json", bundle="throughput")
+        document = self.document("vllm-offline/throughput.json")
+        self.assert_times(rows, [1e3 * document["elapsed_time"]])
+        self.assertEqual(rows[0]["scenario"], f"{document['num_requests']} requests")
+
+    def test_guidellm(self):
+        rows, manifest = self.imported("guidellm/loads.json")
+        document = self.document("guidellm/loads.json")
+        for benchmark, load in zip(document["benchmarks"], ("concurrent-1", "concurrent-2")):
+            requests = sorted(benchmark["requests"]["successful"], key=lambda request: request["request_start_time"])
+            for phase, mark, name, factor in (("e2e_kv", "", "request_latency", 1e3), ("prefill", "-ttft", "time_to_first_token_ms", 1),
+                                              ("kv_decode", "-tpot", "inter_token_latency_ms", 1)):
+                for row, request in zip(self.of_phase(rows, phase, load + mark), requests, strict=True):
+                    self.assertAlmostEqual(number(row["latency_ms"]), factor * request[name], delta=1e-6)
+                    self.assertEqual(int(row["prompt_tokens"]), request["prompt_tokens"])
+        self.assertEqual({(row["model"], row["arm"]) for row in rows}, {("tiny", "guidellm")})
+        environment = json.loads((self.folder / "bundle" / "environment.json").read_text())
+        self.assertEqual(environment["imported"]["tool"], "guidellm " + document["metadata"]["guidellm_version"])
+        rows, _ = self.imported("guidellm/errors.json", bundle="errors")
+        lost = [row for row in rows if row["status"] != "ok"]
+        self.assertEqual({(row["status"], row["error_class"]) for row in lost}, {("error", "HTTPStatusError")})
+        self.assertEqual(len(lost), 3 * len(self.document("guidellm/errors.json")["benchmarks"][0]["requests"]["errored"]))
+
+    def test_criterions_folder(self):
+        rows, manifest = self.imported("criterion")
+        for arm, scenario, folder in (("fold", "sums 100", "sums/fold/100"), ("loop", "sums 100", "sums/loop/100"),
+                                      ("fold", "sums 1000", "sums/fold/1000"), ("loop", "sums 1000", "sums/loop/1000"),
+                                      ("read_file", "unknown", "read_file")):
+            sample = self.document(f"criterion/{folder}/new/sample.json")
+            found = self.in_order([row for row in rows if (row["arm"], row["scenario"]) == (arm, scenario)])
+            self.assert_times(found, [1e-6 * time / count for time, count in zip(sample["times"], sample["iters"])])
+        self.assertEqual({row["cold"] for row in rows}, {"false"}, "criterion warms up")
+        environment = json.loads((self.folder / "bundle" / "environment.json").read_text())
+        self.assertIn("sums/fold/100/new/sample.json", [file["name"] for file in environment["imported"]["files"]])
+        rows, _ = self.imported("criterion/read_file/new/estimates.json", bundle="mean")
+        estimates = self.document("criterion/read_file/new/estimates.json")
+        self.assert_times(rows, [1e-6 * estimates["mean"]["point_estimate"]])
+        (self.folder / "empty").mkdir()
+        self.assert_refused(["import", "empty", "-o", "x"], "NAME/new/sample.json")
 
     # Statuses, each on a table that gives it and on one beside it that doesn't
 

@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/served_requests.h"
 #include "import/formats/settings.h"
 
 namespace assay {
@@ -137,7 +138,6 @@ Status state_requests(const AiperfConfig& config, const std::string& object, Run
   ASSAY_CHECK(facts.state(ImportField::kBackend, "aiperf", object));
   ASSAY_CHECK(facts.state(ImportField::kModel, short_name(config.model), object));
   ASSAY_CHECK(facts.state(ImportField::kScenario, short_name(config.load), object));
-  ASSAY_CHECK(facts.state(ImportField::kPhase, "e2e_kv", object));
   ASSAY_CHECK(facts.state(ImportField::kNewTokens, config.new_tokens, object));
   facts.state_count(ImportField::kBatch, 1);
   return {};
@@ -187,18 +187,21 @@ Status add_records(const SourceText& source, const AiperfConfig& config, Importe
   ImportedRun run{.source = source.path, .facts = {}};
   ASSAY_CHECK(state_requests(config, source.path, run.facts));
   ASSAY_CHECK(state_aiperf_settings(config, source.path, run));
+  std::vector<ServedRequest> requests;
   for (size_t i = 0; i < source.documents.size(); ++i) {
     const std::string object = part_name(source, "line", i + 1);
     if (!is_record(source.documents[i])) {
       return bad_input("{}: expected a request with metadata and metrics, found {}", object,
                        excerpt(to_json_line(source.documents[i])));
     }
-    ASSAY_TRY(ImportedSample sample, request_of(source.documents[i], object));
-    run.warmed_up = run.warmed_up || sample.cold;
-    run.samples.push_back(std::move(sample));
+    ServedRequest& request = requests.emplace_back();
+    ASSAY_TRY(request.whole, request_of(source.documents[i], object));
+    put_token_time(request);
+    run.warmed_up = run.warmed_up || request.whole.cold;
   }
-  std::ranges::stable_sort(run.samples, {}, &ImportedSample::started_at_ns);
-  return add_run(std::move(run), imported);
+  std::ranges::stable_sort(requests, {},
+                           [](const ServedRequest& each) { return each.whole.started_at_ns; });
+  return add_served(run, requests, imported);
 }
 
 Status add_summary(const SourceText& source, const Json& document, Imported& imported) {
@@ -206,15 +209,15 @@ Status add_summary(const SourceText& source, const Json& document, Imported& imp
   run.means = true;
   ASSAY_CHECK(state_requests(config_of(document), source.path, run.facts));
   ASSAY_CHECK(state_aiperf_settings(config_of(document), source.path, run));
-  ImportedSample& sample = run.samples.emplace_back();
-  ASSAY_CHECK(put_figures(document, "avg", source.path, sample));
-  ASSAY_TRY(sample.started_at_ns,
+  ServedRequest mean;
+  ASSAY_CHECK(put_figures(document, "avg", source.path, mean.whole));
+  // The tool divides by its own count of tokens, which isn't that of a server that counts them.
+  if (!document.contains("usage_completion_tokens")) {
+    ASSAY_TRY(mean.token_ms, metric_ms(document, "inter_token_latency", "avg", source.path));
+  }
+  ASSAY_TRY(mean.whole.started_at_ns,
             stated_time(plain_text(document, "start_time"), source.path + " start_time"));
-  return add_run(std::move(run), imported);
-}
-
-std::string folder_of(const SourceText& source) {
-  return std::filesystem::path(source.path).parent_path().string();
+  return add_served(run, {mean}, imported);
 }
 
 }  // namespace
@@ -241,9 +244,7 @@ Result<Imported> read_aiperf(std::span<const SourceText> sources) {
       ASSAY_CHECK(add_summary(source, source.documents[0], imported));
     }
   }
-  imported.notes.emplace_back(
-      "requests overlap and wait for one another: their latencies are those "
-      "under the load that the scenario names, not of a call alone");
+  imported.notes.emplace_back(kServedNote);
   return imported;
 }
 

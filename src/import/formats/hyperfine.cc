@@ -19,7 +19,7 @@ void judge_exit(const Json& codes, size_t i, ImportedSample& sample) {
 
 Result<ImportedRun> read_result(const Json& result, const std::string& object,
                                 const std::string& source) {
-  ImportedRun run{.source = source, .facts = {}};
+  ImportedRun run{.source = source, .facts = {}, .own_processes = true};
   ASSAY_TRY(const std::string command, json_string(result, "command", object));
   ASSAY_CHECK(run.facts.state(ImportField::kBackend, "command", object));
   ASSAY_CHECK(run.facts.state(ImportField::kArm, short_name(command), object));
@@ -60,6 +60,7 @@ Result<ImportedRun> read_result(const Json& result, const std::string& object,
 Result<Imported> read_hyperfine(std::span<const SourceText> sources) {
   Imported imported{.format = "hyperfine", .tool = "hyperfine"};
   imported.order = "sequential";
+  imported.arms_are_code = true;
   for (const SourceText& source : sources) {
     ASSAY_TRY(const auto documents, documents_of(source));
     for (const Json& document : documents) {

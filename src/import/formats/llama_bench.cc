@@ -1,6 +1,7 @@
 // llama-bench: one object or row a test, with its settings, and in JSON with its samples.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -207,17 +208,20 @@ Result<ImportedRun> read_test(const Json& test, const std::string& object,
   if (!test.is_object()) {
     return bad_input("{}: expected an object, found {}", object, to_json_line(test).substr(0, 60));
   }
-  ImportedRun run{.source = source, .facts = {}};
-  ASSAY_CHECK(run.facts.state(ImportField::kBackend, "llama.cpp", object));
-  ASSAY_CHECK(run.facts.state(ImportField::kArm, plain_text(test, "backends"), object));
+  // The tool warms up before each test, unless --no-warmup, which it doesn't write.
+  ImportedRun run{.source = source, .facts = {}, .unstated = {"warmup"}, .warmed_up = true};
+  ASSAY_CHECK(state_fields(
+      {{ImportField::kBackend, "llama.cpp"}, {ImportField::kArm, plain_text(test, "backends")}},
+      object, run.facts));
   ASSAY_CHECK(state_model(test, object, run.facts));
   ASSAY_CHECK(state_build(test, object, run.facts));
   ASSAY_CHECK(state_test(test, object, run.facts));
   ASSAY_CHECK(state_bench_settings(test, object, run));
-  if (!plain_text(test, "model_size").empty()) {
-    const std::string text = plain_text(test, "model_size");
-    const int64_t bytes = std::strtoll(text.c_str(), nullptr, 10);
-    if (bytes > 0) run.weight_bytes = bytes;
+  const std::string size = plain_text(test, "model_size");  // in Markdown "885.97 MiB"
+  int64_t bytes = 0;
+  const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), bytes);
+  if (error == std::errc() && end == size.data() + size.size() && bytes > 0) {
+    run.weight_bytes = bytes;
   }
   ASSAY_CHECK(add_samples(test, object, run));
   return run;
@@ -247,6 +251,7 @@ Result<std::vector<Json>> csv_rows(const SourceText& source) {
 
 Result<std::vector<Json>> tests_of(const SourceText& source) {
   if (source.documents.empty()) {
+    if (is_llama_bench_markdown(source.text)) return llama_bench_markdown_rows(source);
     const bool sql = source.text.find("INSERT INTO") != std::string::npos;
     return sql ? llama_bench_sql_rows(source) : csv_rows(source);
   }

@@ -57,7 +57,8 @@ TEST(LlamaBench, ATestsConditionsAndSamples) {
   EXPECT_EQ(*decode.tokens, 128);
   EXPECT_THAT(made->unknown.at("CPU"),
               testing::UnorderedElementsAre("cache", "compile_mode", "dynamic", "padding",
-                                            "code_generator"));
+                                            "code_generator", "setting.warmup"));
+  EXPECT_EQ(made->cold, 0) << "the tool warms up before each test";
 }
 
 TEST(LlamaBench, ATimeThatIsNoneIsNamed) {

@@ -234,6 +234,7 @@ Result<Imported> read_nvbench(std::span<const SourceText> sources) {
   static_assert(std::endian::native == std::endian::little);
   Imported imported{.format = "nvbench", .tool = "nvbench"};
   imported.order = "sequential";
+  imported.arms_are_code = true;
   for (const SourceText& source : sources) {
     ASSAY_TRY(const auto documents, documents_of(source));
     const Json& version = member(member(member(documents[0], "meta"), "version"), "nvbench");

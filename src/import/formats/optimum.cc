@@ -22,10 +22,6 @@ bool is_config(const Json& document) {
   return document.is_object() && document.contains("backend") && document.contains("scenario");
 }
 
-std::string folder_of_report(const SourceText& source) {
-  return std::filesystem::path(source.path).parent_path().string();
-}
-
 Result<std::vector<OptimumPart>> parts_of(std::span<const SourceText> sources) {
   std::vector<OptimumPart> parts;
   std::map<std::string, const Json*> configs;  // by folder
@@ -33,7 +29,7 @@ Result<std::vector<OptimumPart>> parts_of(std::span<const SourceText> sources) {
     ASSAY_TRY(const auto documents, documents_of(source));
     const Json& document = documents[0];
     if (is_config(document)) {
-      if (!configs.try_emplace(folder_of_report(source), &document).second) {
+      if (!configs.try_emplace(folder_of(source), &document).second) {
         return bad_input("{}: expected one configuration a folder, found a second", source.path);
       }
     } else if (member(document, "report").is_object()) {
@@ -43,7 +39,7 @@ Result<std::vector<OptimumPart>> parts_of(std::span<const SourceText> sources) {
     }
   }
   for (OptimumPart& part : parts) {
-    const auto config = configs.find(folder_of_report(*part.source));
+    const auto config = configs.find(folder_of(*part.source));
     if (part.config == nullptr && config != configs.end()) part.config = config->second;
   }
   if (parts.empty()) {

@@ -118,6 +118,7 @@ Status read_document(const Json& document, const SourceText& source, Imported& i
 Result<Imported> read_pytest_benchmark(std::span<const SourceText> sources) {
   Imported imported{.format = "pytest-benchmark", .tool = "pytest-benchmark"};
   imported.order = "sequential";
+  imported.arms_are_code = true;
   for (const SourceText& source : sources) {
     ASSAY_TRY(const auto documents, documents_of(source));
     for (const Json& document : documents) ASSAY_CHECK(read_document(document, source, imported));

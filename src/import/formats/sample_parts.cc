@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "base/records/count_limits.h"
@@ -138,6 +139,14 @@ Status state_members(const Json& object, const std::string& where, RunFacts& fac
   return {};
 }
 
+Status state_fields(std::initializer_list<StatedField> fields, const std::string& where,
+                    RunFacts& facts) {
+  for (const StatedField& each : fields) {
+    ASSAY_CHECK(facts.state(each.field, each.value, where));
+  }
+  return {};
+}
+
 std::string class_of_message(std::string_view message) {
   while (!message.empty() && (message.back() == '\n' || message.back() == ' ')) {
     message.remove_suffix(1);
@@ -184,6 +193,10 @@ Result<std::optional<int64_t>> stated_time(std::string_view text, const std::str
   if (const auto ns = utc_ns(text)) return ns;
   return bad_input("{}: expected a time such as 2026-11-25T09:55:10Z, found {}", object,
                    quoted_excerpt(text));
+}
+
+std::string folder_of(const SourceText& source) {
+  return std::filesystem::path(source.path).parent_path().string();
 }
 
 std::string part_name(const SourceText& source, std::string_view what, size_t index) {

@@ -46,6 +46,14 @@ std::string short_name(std::string_view text);
 // States every member of `object` that has a field's name and is a text or a number.
 Status state_members(const Json& object, const std::string& where, RunFacts& facts);
 
+// States each of these fields; an empty value is none.
+struct StatedField {
+  ImportField field;
+  std::string value;
+};
+Status state_fields(std::initializer_list<StatedField> fields, const std::string& where,
+                    RunFacts& facts);
+
 // The class that a Python traceback or an exception's text names: "ClientOSError" of
 // "aiohttp.ClientOSError: ..."; the last line as it is where there is no such name.
 std::string class_of_message(std::string_view message);
@@ -59,6 +67,9 @@ std::optional<int64_t> utc_ns(std::string_view text);
 // The same for a text that `object` has as a time. Absent: it is empty. bad_input: utc_ns() doesn't
 // know it.
 Result<std::optional<int64_t>> stated_time(std::string_view text, const std::string& object);
+
+// The folder that the file lies in, as its path names it.
+std::string folder_of(const SourceText& source);
 
 // "FILE: result 3".
 std::string part_name(const SourceText& source, std::string_view what, size_t index);

@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/served_requests.h"
 #include "import/formats/settings.h"
 
 namespace assay {
@@ -36,7 +37,6 @@ Status state_run(const Json& document, const std::string& object, RunFacts& fact
   ASSAY_CHECK(facts.state(ImportField::kArm, plain_text(document, "label"), object));
   ASSAY_CHECK(facts.state(ImportField::kModel, plain_text(document, "model_id"), object));
   ASSAY_CHECK(facts.state(ImportField::kScenario, traffic_of(document), object));
-  ASSAY_CHECK(facts.state(ImportField::kPhase, "e2e_kv", object));
   facts.state_count(ImportField::kBatch, 1);
   for (const ImportField field : kMetadata) {
     const std::string text = plain_text(document, import_field_name(field));
@@ -81,14 +81,15 @@ bool is_no_setting(std::string_view name) {
   return percentile || (field && std::ranges::find(kMetadata, *field) != kMetadata.end());
 }
 
-Status state_serve_settings(const Json& document, const std::string& object, ImportedRun& run) {
+Status state_serve_settings(const Json& document, const std::string& object, size_t samples,
+                            ImportedRun& run) {
   static const auto kOfLoad =
       one_of({"num_prompts", "request_rate", "max_concurrency", "burstiness", "ramp_up_strategy",
               "ramp_up_start_rps", "ramp_up_end_rps"});
   const auto requests = whole_member(document, "num_prompts");
   const SettingRules of_server = {
       .is_other = [](std::string_view name) { return is_no_setting(name) || kOfLoad(name); },
-      .samples = requests.value_or(0) > 0 ? static_cast<size_t>(*requests) : run.samples.size()};
+      .samples = requests.value_or(0) > 0 ? static_cast<size_t>(*requests) : samples};
   const SettingRules of_load = {.is_other = [](std::string_view name) { return !kOfLoad(name); },
                                 .of = SettingOf::kCondition};
   ASSAY_CHECK(add_settings(document, of_server, object, run));
@@ -146,12 +147,13 @@ OptionalCount token_count(double value) {
                                             : OptionalCount();
 }
 
-Status add_requests(const Json& document, const std::string& object, ImportedRun& run) {
+Result<std::vector<ServedRequest>> requests_of(const Json& document, const std::string& object) {
   ASSAY_TRY(const RequestLists lists, lists_of(document, object));
-  for (size_t i = 0; i < lists.ttfts.size(); ++i) {
-    ImportedSample& sample = run.samples.emplace_back();
+  std::vector<ServedRequest> requests(lists.ttfts.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ImportedSample& sample = requests[i].whole;
     judge_error(*lists.errors, i, sample);
-    ASSAY_TRY(const std::vector<double> gaps, json_numbers((*lists.itls)[i], object, "itls"));
+    ASSAY_TRY(std::vector<double> gaps, json_numbers((*lists.itls)[i], object, "itls"));
     const double summed = std::accumulate(gaps.begin(), gaps.end(), lists.ttfts[i]);
     sample.prompt_tokens = token_count(lists.input_lens[i]);
     sample.prompt_id = fmt::format("{}", i);
@@ -159,32 +161,53 @@ Status add_requests(const Json& document, const std::string& object, ImportedRun
     put_latency(sample, (lists.latencies.empty() ? summed : lists.latencies[i]) * 1e3);
     put_ttft(sample, lists.ttfts[i] * 1e3);
     put_tokens(sample, token_count(lists.output_lens[i]) ? *token_count(lists.output_lens[i]) : -1);
+    put_token_time(requests[i]);
+    // Chunks of several tokens aren't gaps between two.
+    if (!sample.tokens || std::ssize(gaps) + 1 != *sample.tokens) continue;
+    for (double& gap : gaps) gap *= 1e3;
+    requests[i].gaps_ms = std::move(gaps);
   }
-  return {};
+  return requests;
 }
 
-// Adds the mean of all requests, for a file without each of them.
-Status add_mean(const Json& document, const std::string& object, ImportedRun& run) {
-  run.means = true;
-  const auto mean = number_member(document, "mean_e2el_ms");
-  if (!mean) {
+// The mean of all requests, for a file without each of them.
+Result<ServedRequest> mean_request(const Json& document, const std::string& object) {
+  const auto latency = number_member(document, "mean_e2el_ms");
+  const auto ttft = number_member(document, "mean_ttft_ms");
+  if (!latency && !ttft) {
     return bad_input(
-        "{}: expected requests (--save-detailed) or mean_e2el_ms (--percentile-metrics e2el), "
-        "found neither",
+        "{}: expected requests (--save-detailed), mean_ttft_ms or mean_e2el_ms "
+        "(--percentile-metrics), found none",
         object);
   }
-  ImportedSample& sample = run.samples.emplace_back();
-  put_latency(sample, *mean);
-  if (const auto ttft = number_member(document, "mean_ttft_ms")) put_ttft(sample, *ttft);
+  ServedRequest mean{.whole = {}, .token_ms = number_member(document, "mean_tpot_ms")};
+  if (latency) put_latency(mean.whole, *latency);
+  if (ttft) put_ttft(mean.whole, *ttft);
+  if (const auto itl = number_member(document, "mean_itl_ms")) mean.gaps_ms = {*itl};
   const auto completed = whole_member(document, "completed");
   const auto produced = whole_member(document, "total_output_tokens");
   const auto prompts = whole_member(document, "total_input_tokens");
-  if (completed.value_or(0) > 0 && produced) put_tokens(sample, *produced / *completed);
+  if (completed.value_or(0) > 0 && produced) put_tokens(mean.whole, *produced / *completed);
   if (completed.value_or(0) > 0 && prompts) {
-    const int64_t each = *prompts / *completed;
-    sample.prompt_tokens = token_count(static_cast<double>(each));
+    mean.whole.prompt_tokens = token_count(static_cast<double>(*prompts / *completed));
   }
-  return {};
+  return mean;
+}
+
+Status add_document(const Json& document, const std::string& object, ImportedRun load,
+                    Imported& imported) {
+  ASSAY_CHECK(state_run(document, object, load.facts));
+  std::vector<ServedRequest> requests;
+  load.means = member(document, "ttfts").is_null();
+  if (load.means) {
+    ASSAY_TRY(requests.emplace_back(), mean_request(document, object));
+  } else {
+    ASSAY_TRY(requests, requests_of(document, object));
+  }
+  ASSAY_CHECK(state_serve_settings(document, object, requests.size(), load));
+  ASSAY_TRY(const auto started, stated_time(plain_text(document, "date"), object + " date"));
+  if (!requests.empty()) requests[0].whole.started_at_ns = started;
+  return add_served(load, requests, imported);
 }
 
 }  // namespace
@@ -195,22 +218,13 @@ Result<Imported> read_vllm_serve(std::span<const SourceText> sources) {
   for (const SourceText& source : sources) {
     ASSAY_TRY(const auto documents, documents_of(source));
     for (size_t i = 0; i < documents.size(); ++i) {
-      const Json& document = documents[i];
       const std::string object =
           documents.size() > 1 ? part_name(source, "run", i + 1) : source.path;
-      ImportedRun run{.source = source.path, .facts = {}};
-      ASSAY_CHECK(state_run(document, object, run.facts));
-      ASSAY_CHECK(member(document, "ttfts").is_null() ? add_mean(document, object, run)
-                                                      : add_requests(document, object, run));
-      ASSAY_CHECK(state_serve_settings(document, object, run));
-      ASSAY_TRY(const auto started, stated_time(plain_text(document, "date"), object + " date"));
-      if (!run.samples.empty()) run.samples[0].started_at_ns = started;
-      ASSAY_CHECK(add_run(std::move(run), imported));
+      ASSAY_CHECK(
+          add_document(documents[i], object, {.source = source.path, .facts = {}}, imported));
     }
   }
-  imported.notes.emplace_back(
-      "requests overlap and wait for one another: their latencies are those "
-      "under the load that the scenario names, not of a call alone");
+  imported.notes.emplace_back(kServedNote);
   return imported;
 }
 
