@@ -11,6 +11,7 @@
 #include "calibration_lines.h"
 #include "gates/claim_answer.h"
 #include "portability/portability.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {
@@ -28,11 +29,13 @@ struct ClaimWorld {
 };
 
 PerturbationPoint point_with(double share, const ClaimWorld& world, Random& random) {
-  PerturbationPoint point{.name = "point", .values = {}, .lost = {}, .gone = {}};
+  std::vector<double> values;
   for (int i = 0; i < world.processes; ++i) {
-    point.values.push_back(kClaimed * share + world.noise * standard_normal(random));
+    values.push_back(kClaimed * share + world.noise * standard_normal(random));
   }
-  return point;
+  Estimate of{.log_ratio = *stats::mean(values), .unit = ContrastUnit::kProcesses, .paired = true};
+  if (const auto moments = stats::moments(values)) of.error = stats::error_of_mean(*moments);
+  return {.name = "point", .ratio = of};
 }
 
 RobustnessIndex index_in(const ClaimWorld& world, Random& random) {
@@ -40,10 +43,7 @@ RobustnessIndex index_in(const ClaimWorld& world, Random& random) {
   for (int i = 0; i < world.points; ++i) {
     points.push_back(point_with(i == 0 ? world.share : world.rest, world, random));
   }
-  RobustnessOptions options;
-  options.resamples = 1000;
-  options.seed = random();
-  return robustness_index("stack", points, options);
+  return robustness_index("stack", points);
 }
 
 class BandSimulation : public CalibrationLines {
@@ -60,7 +60,8 @@ class BandSimulation : public CalibrationLines {
       if (flags[3]) return;
       flags[1] = index.band == RobustnessBand::kUndecided;
       flags[0] = !flags[1] && index.band != band;
-      flags[2] = !index.interval || !index.interval->contains(truth);
+      // Without an interval it is undecided.
+      flags[2] = index.interval && !index.interval->contains(truth);
     });
     const std::string text =
         fmt::format("{} ({:g}), {} at {:g}; {} processes, {:g} % noise", robustness_band_name(band),
@@ -91,7 +92,6 @@ class BandSimulation : public CalibrationLines {
         regimes.push_back(*condense(bundle.build(), {}));
       }
       PortabilityRequest request;
-      request.options.resamples = 1000;
       request.claim = *parse_claim("static faster than eager in prefill");
       const Portability judged = *judge_portability(std::move(regimes), request);
       for (const RobustnessIndex& index : judged.claims.at(0).indexes) {
@@ -131,7 +131,6 @@ class BandSimulation : public CalibrationLines {
         regimes.push_back(*condense(bundle.build(), {}));
       }
       PortabilityRequest request;
-      request.options.resamples = 100;
       const Portability judged = *judge_portability(std::move(regimes), request);
       for (const ConditionVerdict& of : judged.verdicts) {
         if (of.verdict == verdict && judged.conditions[of.condition].arm() == "static") {
@@ -189,7 +188,6 @@ class BandSimulation : public CalibrationLines {
         regimes.push_back(*condense(bundle.build(), {}));
       }
       PortabilityRequest request;
-      request.options.resamples = 100;
       const Portability judged = *judge_portability(std::move(regimes), request);
       flags[0] = std::ranges::any_of(judged.attributions, &Attribution::is_responsible);
     });

@@ -29,7 +29,7 @@ class OutputFile : public BundleCommandTest {
     return {"report", root_ / "a", "-o", file, "--resamples", "200"};
   }
   std::vector<std::string> portability_to(const char* option, const fs::path& file) {
-    return {"portability", root_ / "a", root_ / "b", option, file, "--resamples", "200"};
+    return {"portability", root_ / "a", root_ / "b", option, file};
   }
   // Arguments of every command that writes a page or a picture.
   std::vector<std::vector<std::string>> commands_to(const fs::path& file) {

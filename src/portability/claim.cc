@@ -2,28 +2,15 @@
 #include "portability/claim.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
+#include "analysis/compare/compare.h"
 #include "base/add_once.h"
 #include "base/text/text.h"
 #include "portability/claim_points.h"
-#include "stats/samples/summary.h"
 
 namespace assay {
 namespace {
-
-std::optional<LogRatioEstimate> estimate_of(const PerturbationPoint& point) {
-  const auto mean = stats::mean(point.values);
-  if (!mean || !point.lost.empty() || !point.gone.empty()) return std::nullopt;
-  LogRatioEstimate estimate{*mean, {}, point.range};
-  const auto sd = stats::standard_deviation(point.values);
-  const auto n = static_cast<double>(point.values.size());
-  if (sd && *sd > 0) {
-    estimate.error = stats::StandardError{*sd / std::sqrt(n) * point.widening, point.df()};
-  }
-  return estimate;
-}
 
 std::vector<std::string> arms_of_claim(const ConfiguredClaim& claim) {
   return {config_text(claim.arm), config_text(claim.than)};
@@ -50,8 +37,7 @@ std::vector<std::string> kinds_beside_first(const ClaimInRegime& in) {
 
 void judge_states(const PortabilityOptions& options, std::vector<JudgedClaim>& claims,
                   const std::vector<std::vector<PerturbationPoint>>& points) {
-  std::vector<ClaimInRegime*> family;
-  std::vector<std::optional<double>> p;
+  std::vector<JudgedRatio*> family;
   for (size_t c = 0; c < claims.size(); ++c) {
     for (ClaimInRegime& in : claims[c].regimes) {
       const PerturbationPoint& point = points[c][in.regime];
@@ -59,28 +45,17 @@ void judge_states(const PortabilityOptions& options, std::vector<JudgedClaim>& c
       in.state = !point.lost.empty()   ? ClaimState::kLost
                  : !point.gone.empty() ? ClaimState::kGone
                                        : ClaimState::kUndecided;
-      const auto estimate = estimate_of(point);
-      if (!estimate) continue;
-      in.log_ratio = estimate->log_ratio;
-      in.ratio_interval = ratio_interval_of(*estimate, options.confidence);
-      in.ratio_range = estimate->range;
-      if (!estimate->error) continue;
-      const auto test = stats::t_test(estimate->log_ratio, *estimate->error);
+      in.ratio = point.ratio;
       family.push_back(&in);
-      p.push_back(test ? std::optional(test->p) : std::nullopt);
     }
   }
-  p = holm_of(p);
-  for (size_t i = 0; i < family.size(); ++i) family[i]->p_holm = p[i];
+  test_ratios(family, options, false);
+  judge_ratios(family, options);
 }
 
-void judge_state(bool faster, const PortabilityOptions& options, ClaimInRegime& in) {
-  if (in.state != ClaimState::kUndecided || !in.log_ratio) return;
-  const ShownRatio shown{std::exp(*in.log_ratio), in.ratio_interval, in.ratio_range.has_value(),
-                         in.ratio_range};
-  const Verdict verdict = verdict_of(shown, {in.p_holm, {}}, options.alpha, options.margin);
-  if (verdict == Verdict::kInconclusive) return;
-  in.state = (verdict == Verdict::kFaster) == faster ? ClaimState::kHolds : ClaimState::kTurned;
+void judge_state(bool faster, ClaimInRegime& in) {
+  if (in.state != ClaimState::kUndecided || in.decided == Verdict::kInconclusive) return;
+  in.state = (in.decided == Verdict::kFaster) == faster ? ClaimState::kHolds : ClaimState::kTurned;
 }
 
 // True if some two regimes differ on one kind of axis alone, as far as the claim's arms are
@@ -194,20 +169,20 @@ std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
     points.push_back(std::move(found.points));
   }
   judge_states(options, judged, points);
-  const RobustnessOptions robustness{options.confidence, options.resamples, options.seed};
   for (size_t c = 0; c < judged.size(); ++c) {
     JudgedClaim& of = judged[c];
-    const auto& claimed = of.regimes.front().log_ratio;
+    const auto& claimed = of.regimes.front().ratio;
     if (of.claim.as_measured && claimed) {
-      of.claim.words.relation = *claimed < 0 ? ClaimRelation::kFaster : ClaimRelation::kSlower;
+      of.claim.words.relation =
+          claimed->log_ratio < 0 ? ClaimRelation::kFaster : ClaimRelation::kSlower;
     }
-    for (ClaimInRegime& in : of.regimes) judge_state(of.claim.faster(), options, in);
+    for (ClaimInRegime& in : of.regimes) judge_state(of.claim.faster(), in);
     judge_claim(regimes, pairs, models[c], of);
     std::vector<std::vector<std::string>> kinds;
     for (const ClaimInRegime& in : of.regimes) kinds.push_back(kinds_beside_first(in));
     for (auto& [axis, sites] : sites_by_axis(index, of.claim, regimes, kinds)) {
       const ClaimPoints at = claim_points(index, of.claim.words, sites, options);
-      RobustnessIndex found = robustness_index(axis, at.points, robustness);
+      RobustnessIndex found = robustness_index(axis, at.points, options.confidence);
       if (sites.size() == 1) {
         found.reason = fmt::format("nothing differs from {} on {} alone", regimes[0].name, axis);
       }

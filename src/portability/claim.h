@@ -47,13 +47,10 @@ enum class ClaimState {
 };
 std::string_view claim_state_name(ClaimState state);
 
-struct ClaimInRegime {
+// Its ratio is the geometric mean over the strata, its family all claims and regimes.
+struct ClaimInRegime : JudgedRatio {
   size_t regime = 0;
   ClaimState state = ClaimState::kUndecided;
-  std::optional<double> log_ratio;  // geometric mean over the strata
-  std::optional<stats::Interval> ratio_interval;
-  std::optional<stats::Interval> ratio_range = {};  // in its place: LogRatioEstimate
-  std::optional<double> p_holm;                     // over all claims and regimes
   std::string reason;
   std::vector<std::string> axes;      // on which it differs from the first
   std::vector<std::string> unstated;  // on which it may, as one of the two doesn't state them

@@ -77,31 +77,16 @@ std::string gone_text(const SiteCells& site, const PortabilityOptions& options) 
 
 PerturbationPoint point_at(const ClaimSite& site, const SiteCells& cells,
                            const std::vector<Stratum>& common) {
-  PerturbationPoint point{.name = site.name, .values = {}, .lost = cells.lost, .gone = cells.gone};
+  PerturbationPoint point{.name = site.name, .lost = cells.lost, .gone = cells.gone};
   if (!cells.survives()) return point;
-  std::vector<PairedRatio> ratios;
-  std::vector<stats::Interval> ranges;
-  bool by_rounds = true;
+  std::vector<Estimate> ratios;
   for (const Stratum& stratum : common) {
     const auto& [arm, than] = cells.cells.at(stratum);
-    by_rounds = by_rounds && than->by_rounds && !site.round;
-    auto ratio =
-        site.round ? arms_ratio_of_round(*arm, *than, *site.round) : arms_ratio(*arm, *than);
-    if (ratio) ratios.push_back(*std::move(ratio));
-    const auto range = site.round ? std::nullopt : range_of_few(*arm, *than);
-    if (range) ranges.push_back(*range);
+    ratios.push_back(estimate_beside(*arm, *than, site.round));
   }
-  if (ratios.empty() || ratios.size() < common.size()) {
-    point.gone = "some prompts have no repetition of both arms that was measured side by side";
-    return point;
-  }
-  const PairedRatio together[] = {combine_ratios(ratios)};
-  point.values = together[0].values;
-  point.freedom = together[0].freedom;
-  point.range = mean_range(ranges);
-  const auto plain = together[0].error();
-  const auto widened = estimates_of(together, by_rounds)[0].error;
-  if (plain && widened) point.widening = widened->value / plain->value;
+  Estimate together = combine(ratios);
+  point.gone = together.why_absent;
+  if (point.gone.empty()) point.ratio = std::move(together);
   return point;
 }
 
@@ -188,10 +173,13 @@ std::vector<std::pair<std::string, std::vector<ClaimSite>>> sites_by_axis(
     if (axis == "process") {
       std::set<int64_t> rounds;
       for (const auto& [stratum, condition] : index.of(claim.than)) {
-        const RegimeCell* cell = condition->cells[0];
-        if (cell == nullptr || !cell->by_rounds || !cell->paired) continue;
-        if (!claim_covers(claim.words, stratum)) continue;
-        for (const MeasuredRow& row : cell->rows) rounds.insert(row.round);
+        const PortedCondition* arm = index.find(claim.arm, stratum);
+        const bool both =
+            arm != nullptr && arm->cells[0] != nullptr && condition->cells[0] != nullptr;
+        if (!both || !claim_covers(claim.words, stratum)) continue;
+        for (const int64_t round : rounds_beside(*arm->cells[0], *condition->cells[0])) {
+          rounds.insert(round);
+        }
       }
       for (const int64_t round : rounds) {
         ClaimSite site = reference;

@@ -2,23 +2,15 @@
 #include "portability/direction.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
-#include "analysis/contrast/dependence.h"
+#include "analysis/contrast/any_look.h"
 #include "base/text/text.h"
-#include "stats/samples/summary.h"
 #include "stats/sequential/confidence_sequence.h"
 
 namespace assay {
 namespace {
-
-// Places of a condition in a regime.
-struct Place {
-  size_t condition = 0;
-  size_t regime = 0;
-};
 
 std::string reason_between(const RegimeCell* arm, const RegimeCell* base,
                            const PortabilityOptions& options) {
@@ -35,49 +27,34 @@ std::string reason_between(const RegimeCell* arm, const RegimeCell* base,
 // The smallest level at which the interval shows it: p that holds at any look, as the interval
 // does. 1: at none.
 template <typename Shown>
-double p_at_any_look(const std::vector<double>& values, const Shown& shown) {
+stats::TestResult test_at_any_look(const std::vector<double>& values, const Shown& shown) {
   const auto at = [&](double log_alpha) {
     const auto interval = stats::confirmed_interval(values, std::exp(log_alpha));
     return interval && shown(*interval);
   };
   double no = std::log(1e-12);
   double yes = std::log(0.5);
-  if (at(no)) return std::exp(no);
-  if (!at(yes)) return 1;
-  for (int i = 0; i < 40; ++i) {
-    const double middle = (no + yes) / 2;
-    (at(middle) ? yes : no) = middle;
+  if (at(no)) {
+    yes = no;
+  } else if (!at(yes)) {
+    yes = 0;
+  } else {
+    for (int i = 0; i < 40; ++i) {
+      const double middle = (no + yes) / 2;
+      (at(middle) ? yes : no) = middle;
+    }
   }
-  return std::exp(yes);
+  return {0, {}, std::exp(yes), yes};
 }
 
-// Judges a stratum that ended when it suited, by confidence sequences
+// Tests of a stratum that ended when it suited, by confidence sequences
 // (stats/sequential/confidence_sequence.h).
-void judge_at_any_look(const RegimeCell& arm, const RegimeCell& base,
-                       const PortabilityOptions& options, ArmDirection& of) {
-  const std::vector<double> values = log_ratios_of_rounds(arm, base);
-  const auto mean = stats::mean(values);
-  if (!mean) {
-    of.reason =
-        "its blocks ended as soon as its arms were decided, and no rounds of processes show the "
-        "arms side by side";
-    return;
-  }
+void test_rounds(const PortabilityOptions& options, ArmDirection& of) {
+  const std::vector<double> values = log_ratios_of(*of.ratio);
   const double margin = std::log1p(options.margin);
-  of.ratio = LogRatioEstimate{*mean, {}};
-  const auto test = [&](double p) { return stats::TestResult{*mean, {}, p, std::log(p)}; };
-  of.test = test(p_at_any_look(values, [](const auto& i) { return !i.contains(0); }));
-  of.tost = test(
-      p_at_any_look(values, [&](const auto& i) { return i.low > -margin && i.high < margin; }));
-}
-
-void judge_directions(std::vector<ArmDirection*>& family, const PortabilityOptions& options) {
-  adjust_by_holm(family, &ArmDirection::test, &ArmDirection::p_holm);
-  adjust_by_holm(family, &ArmDirection::tost, &ArmDirection::tost_p_holm);
-  for (ArmDirection* of : family) {
-    of->verdict = verdict_of(of->ratio->shown(options.confidence), {of->p_holm, of->tost_p_holm},
-                             options.alpha, options.margin);
-  }
+  of.test = test_at_any_look(values, [](const auto& i) { return !i.contains(0); });
+  of.tost =
+      test_at_any_look(values, [&](const auto& i) { return i.low > -margin && i.high < margin; });
 }
 
 }  // namespace
@@ -87,9 +64,8 @@ std::string reason_against(const RegimeCell& cell, const PortabilityOptions& opt
     return fmt::format("lost {} of {}", cell.crashes.lost, counted(cell.crashes.attempted, "row"));
   }
   if (cell.parity_failed) return "failed parity";
-  if (std::ssize(cell.rows) < options.minimum_rows) {
-    return fmt::format("has {}, needs {}", counted(std::ssize(cell.rows), "warm ok row"),
-                       options.minimum_rows);
+  if (cell.warm < options.minimum_rows) {
+    return fmt::format("has {}, needs {}", counted(cell.warm, "warm ok row"), options.minimum_rows);
   }
   return "";
 }
@@ -97,22 +73,6 @@ std::string reason_against(const RegimeCell& cell, const PortabilityOptions& opt
 bool opposite(Verdict a, Verdict b) {
   return (a == Verdict::kFaster && b == Verdict::kSlower) ||
          (a == Verdict::kSlower && b == Verdict::kFaster);
-}
-
-std::vector<LogRatioEstimate> estimates_of(std::span<const PairedRatio> ratios, bool by_rounds) {
-  std::vector<LogRatioEstimate> estimates;
-  std::vector<std::vector<double>> series;
-  for (const PairedRatio& ratio : ratios) {
-    estimates.push_back({ratio.log_ratio(), ratio.error()});
-    if (!by_rounds) series.push_back(ratio.values);
-  }
-  if (by_rounds) return estimates;
-  const std::vector<Dependence> alike = dependences(series);
-  for (size_t i = 0; i < estimates.size(); ++i) {
-    auto& error = estimates[i].error;
-    if (error) error = error->widened(alike[i].widening);
-  }
-  return estimates;
 }
 
 std::vector<std::vector<ArmDirection>> directions(std::span<const PortedCondition> conditions,
@@ -123,9 +83,7 @@ std::vector<std::vector<ArmDirection>> directions(std::span<const PortedConditio
     if (c.config == baseline) baselines[c.stratum] = &c;
   }
   std::vector<std::vector<ArmDirection>> all(conditions.size());
-  std::vector<ArmDirection*> looked_at;
-  // A family of series for each regime, phase and unit.
-  std::map<std::array<size_t, 3>, std::pair<std::vector<Place>, std::vector<PairedRatio>>> series;
+  std::vector<JudgedRatio*> family;
   for (size_t c = 0; c < conditions.size(); ++c) {
     const PortedCondition& condition = conditions[c];
     all[c].resize(condition.cells.size());
@@ -135,43 +93,19 @@ std::vector<std::vector<ArmDirection>> directions(std::span<const PortedConditio
       const RegimeCell* base =
           of_stratum == baselines.end() ? nullptr : of_stratum->second->cells[r];
       const RegimeCell* arm = condition.cells[r];
-      all[c][r].reason = reason_between(arm, base, options);
-      if (!all[c][r].reason.empty()) continue;
-      if (base->looked_at) {
-        judge_at_any_look(*arm, *base, options, all[c][r]);
-        if (all[c][r].reason.empty()) looked_at.push_back(&all[c][r]);
-        continue;
-      }
-      auto ratio = arms_ratio(*arm, *base);
-      if (!ratio || !std::isfinite(ratio->log_ratio())) {
-        all[c][r].reason = "no repetition of both arms was measured side by side";
-        continue;
-      }
-      auto& [places, ratios] =
-          series[{r, static_cast<size_t>(condition.stratum.phase), base->by_rounds ? 1u : 0u}];
-      places.push_back({c, r});
-      ratios.push_back(*std::move(ratio));
-    }
-  }
-  const double margin = std::log1p(options.margin);
-  std::vector<ArmDirection*> family = std::move(looked_at);
-  for (const auto& [key, members] : series) {
-    const auto& [places, ratios] = members;
-    const std::vector<LogRatioEstimate> estimates = estimates_of(ratios, key[2] == 1);
-    for (size_t i = 0; i < places.size(); ++i) {
-      ArmDirection& of = all[places[i].condition][places[i].regime];
-      of.ratio = estimates[i];
-      const PortedCondition& condition = conditions[places[i].condition];
-      const size_t regime = places[i].regime;
-      of.ratio->range =
-          range_of_few(*condition.cells[regime], *baselines.at(condition.stratum)->cells[regime]);
+      ArmDirection& of = all[c][r];
+      of.reason = reason_between(arm, base, options);
+      if (!of.reason.empty()) continue;
+      Estimate ratio = estimate_beside(*arm, *base);
+      of.reason = ratio.why_absent;
+      if (!of.reason.empty()) continue;
+      of.ratio = std::move(ratio);
+      if (base->looked_at) test_rounds(options, of);
       family.push_back(&of);
-      if (!estimates[i].error) continue;
-      of.test = stats::t_test(estimates[i].log_ratio, *estimates[i].error);
-      of.tost = stats::tost(estimates[i].log_ratio, *estimates[i].error, -margin, margin);
     }
   }
-  judge_directions(family, options);
+  test_ratios(family, options);
+  judge_ratios(family, options);
   return all;
 }
 

@@ -150,7 +150,7 @@ TEST(EachBand, OfBandsAlongRoundsOfProcesses) {
   };
   // One round that differs makes the mean of all unsure, so that limits are further off.
   for (const auto& [band, share] : {std::pair{RobustnessBand::kRobust, 1.0},
-                                    {RobustnessBand::kSensitive, 0.55},
+                                    {RobustnessBand::kSensitive, 0.6},
                                     {RobustnessBand::kFragile, 0.12},
                                     {RobustnessBand::kCatastrophic, -0.3},
                                     {RobustnessBand::kUndecided, 0.8}}) {

@@ -23,35 +23,6 @@ bool is_size(const std::string& word) {
                              [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
 }
 
-// Logarithms of ratios, and their errors, of strata that know nothing of one another.
-struct GainSum {
-  double log_ratio = 0;
-  double square = 0;
-  double freedom = 0;
-  int64_t strata = 0;
-  bool known = true;  // every stratum has an error
-  std::vector<stats::Interval> ranges;
-
-  void add(const LogRatioEstimate& ratio) {
-    ++strata;
-    log_ratio += ratio.log_ratio;
-    known = known && ratio.error.has_value();
-    if (ratio.range) ranges.push_back(*ratio.range);
-    if (!ratio.error) return;
-    const double own = ratio.error->value * ratio.error->value;
-    square += own;
-    freedom += own * own / ratio.error->df;
-  }
-  LogRatioEstimate mean() const {
-    const auto count = static_cast<double>(strata);
-    LogRatioEstimate estimate{log_ratio / count, {}, mean_range(ranges)};
-    if (known && square > 0 && freedom > 0) {
-      estimate.error = stats::StandardError{std::sqrt(square) / count, square * square / freedom};
-    }
-    return estimate;
-  }
-};
-
 }  // namespace
 
 std::string model_class(const std::string& model) {
@@ -69,7 +40,7 @@ std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> condi
                                           const ArmConfig& baseline,
                                           const PortabilityOptions& options) {
   std::vector<HeadlineCell> cells;
-  std::vector<GainSum> gains;
+  std::vector<std::vector<Estimate>> gains;  // of a cell, by stratum
   std::map<std::tuple<size_t, ArmConfig, std::string>, size_t> places;
   std::vector<std::string> classes;  // as they appear
   std::vector<ArmConfig> arms;
@@ -95,7 +66,7 @@ std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> condi
       if (condition.stratum.phase == Phase::kPrefill) {
         const auto& ratio = directions[c][r].ratio;
         if (ratio) {
-          gains[at->second].add(*ratio);
+          gains[at->second].push_back(*ratio);
         } else {
           ++of.prefill_left_out;
         }
@@ -107,14 +78,15 @@ std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> condi
     }
   }
   for (size_t i = 0; i < cells.size(); ++i) {
-    cells[i].prefill_strata = gains[i].strata;
-    if (gains[i].strata == 0) continue;
-    const LogRatioEstimate mean = gains[i].mean();
-    cells[i].prefill_gain = -std::expm1(mean.log_ratio);
-    const auto ratio = ratio_interval_of(mean, options.confidence);
-    if (ratio) cells[i].gain_interval = stats::Interval{1 - ratio->high, 1 - ratio->low};
-    if (mean.range)
-      cells[i].gain_range = stats::Interval{1 - mean.range->high, 1 - mean.range->low};
+    cells[i].prefill_strata = std::ssize(gains[i]);
+    if (gains[i].empty()) continue;
+    const SpreadRatio mean = shown(combine(gains[i]), options.confidence);
+    const auto gain_of = [](const std::optional<stats::Interval>& ratios) {
+      return ratios ? std::optional(stats::Interval{1 - ratios->high, 1 - ratios->low}) : ratios;
+    };
+    cells[i].prefill_gain = 1 - mean.ratio;
+    cells[i].gain_interval = gain_of(mean.interval);
+    cells[i].gain_range = gain_of(mean.process_range);
   }
   const auto place_of = [](const auto& all, const auto& one) {
     return std::ranges::find(all, one) - all.begin();

@@ -24,7 +24,7 @@ struct HeadlineCell {
   // 1 less the geometric mean over strata of arm / baseline; absent: no stratum can be compared.
   std::optional<double> prefill_gain;
   std::optional<stats::Interval> gain_interval;
-  std::optional<stats::Interval> gain_range = {};  // in its place: LogRatioEstimate
+  std::optional<stats::Interval> gain_range = {};  // in its place: Estimate
   std::optional<CrashRate> decode_crashes;  // over its kv_decode strata; absent: none was attempted
 };
 

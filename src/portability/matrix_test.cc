@@ -4,10 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "portability/regimes_fixture.h"
-#include "stats/hypotheses/tests.h"
 
 namespace assay {
 namespace {
@@ -52,22 +49,14 @@ TEST(HeadlineMatrix, ThePhasesTogetherAreNeither) {
   EXPECT_TRUE(judged({a, b}).matrix.empty());
 }
 
-TEST(HeadlineMatrix, AGainIsAsSureAsTheMeanOfItsStrata) {
+// Processes that served both prompt lengths count together, in a gain as in a claim.
+TEST(HeadlineMatrix, AGainIsAsSureAsTheClaimOverItsStrata) {
   const Portability of = judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)});
-  double sum = 0;
-  double square = 0;
-  double over_df = 0;
-  for (size_t c = 0; c < of.conditions.size(); ++c) {
-    if (of.conditions[c].arm() != "fast") continue;
-    const LogRatioEstimate& ratio = *of.directions[c][0].ratio;
-    sum += ratio.log_ratio;
-    square += std::pow(ratio.error->value, 2);
-    over_df += std::pow(ratio.error->value, 4) / ratio.error->df;
-  }
-  const stats::StandardError error{std::sqrt(square) / 2, square * square / over_df};
-  const auto interval = stats::t_interval(sum / 2, error, 0.95);
-  EXPECT_NEAR(of.matrix[0].gain_interval->low, 1 - std::exp(interval->high), 1e-12);
-  EXPECT_NEAR(of.matrix[0].gain_interval->high, 1 - std::exp(interval->low), 1e-12);
+  const SpreadRatio& claimed = *of.claims.at(0).regimes[0].shown;
+  EXPECT_EQ(of.matrix[0].prefill_strata, 2);
+  EXPECT_DOUBLE_EQ(*of.matrix[0].prefill_gain, 1 - claimed.ratio);
+  EXPECT_DOUBLE_EQ(of.matrix[0].gain_interval->low, 1 - claimed.interval->high);
+  EXPECT_DOUBLE_EQ(of.matrix[0].gain_interval->high, 1 - claimed.interval->low);
 }
 
 TEST(PortabilityJson, HasEverythingUnderOneVersion) {

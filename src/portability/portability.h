@@ -1,8 +1,6 @@
 // Portability of a bundle's results: verdicts by condition, the axes behind changes, claims with
 // their robustness, and the headline matrix, over several bundles.
-//
-// It reads rows, not findings: its tests are between bundles, and a bundle's findings have no
-// figures of its processes. docs/judgements.md has the conditions of each verdict.
+// docs/judgements.md has the conditions of each verdict.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +16,7 @@
 
 namespace assay {
 
-inline constexpr int kPortabilitySchemaVersion = 1;
+inline constexpr int kPortabilitySchemaVersion = 3;
 
 struct PortabilityRequest {
   PortabilityOptions options;

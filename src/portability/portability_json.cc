@@ -46,9 +46,9 @@ Json regime_json(const Portability& of, size_t regime) {
 }
 
 Json direction_json(const ArmDirection& of) {
-  if (!of.ratio) return {{"verdict", nullptr}, {"reason", text_json(of.reason)}};
-  return {{"verdict", verdict_name(of.verdict)},
-          {"ratio", std::exp(of.ratio->log_ratio)},
+  if (!of.shown) return {{"verdict", nullptr}, {"reason", text_json(of.reason)}};
+  return {{"verdict", verdict_name(of.decided)},
+          {"ratio", of.shown->ratio},
           {"p_holm", optional_json(of.p_holm)},
           {"tost_p_holm", optional_json(of.tost_p_holm)}};
 }
@@ -81,11 +81,10 @@ Json verdict_json(const Portability& of, size_t i) {
                {"b", of.regimes[verdict.b].name},
                {"verdict", portability_verdict_name(verdict.verdict)},
                {"reason", text_json(verdict.reason)}};
-  if (verdict.ratio) {
-    json["ratio"] = std::exp(verdict.ratio->log_ratio);
-    json["ratio_interval"] =
-        interval_json(ratio_interval_of(*verdict.ratio, of.options.confidence));
-    json["ratio_range"] = interval_json(verdict.ratio->range);
+  if (verdict.shown) {
+    json["ratio"] = verdict.shown->ratio;
+    json["ratio_interval"] = interval_json(verdict.shown->interval);
+    json["ratio_range"] = interval_json(verdict.shown->process_range);
     json["p_holm"] = optional_json(verdict.p_holm);
     json["tost_p_holm"] = optional_json(verdict.tost_p_holm);
   }
@@ -124,11 +123,12 @@ Json index_json(const RobustnessIndex& index) {
 Json claim_json(const Portability& of, const JudgedClaim& claim) {
   Json regimes = Json::array();
   for (const ClaimInRegime& in : claim.regimes) {
+    const SpreadRatio ratio = in.shown.value_or(SpreadRatio());
     regimes.push_back({{"name", of.regimes[in.regime].name},
                        {"state", claim_state_name(in.state)},
-                       {"ratio", in.log_ratio ? Json(std::exp(*in.log_ratio)) : Json()},
-                       {"ratio_interval", interval_json(in.ratio_interval)},
-                       {"ratio_range", interval_json(in.ratio_range)},
+                       {"ratio", in.shown ? Json(ratio.ratio) : Json()},
+                       {"ratio_interval", interval_json(ratio.interval)},
+                       {"ratio_range", interval_json(ratio.process_range)},
                        {"p_holm", optional_json(in.p_holm)},
                        {"differs_on", in.axes},
                        {"unstated", in.unstated},
@@ -168,9 +168,7 @@ Json portability_to_json(const Portability& of) {
                  {"alpha", of.options.alpha},
                  {"confidence", of.options.confidence},
                  {"crash_share", of.options.crash_share},
-                 {"minimum_rows", of.options.minimum_rows},
-                 {"resamples", of.options.resamples},
-                 {"seed", of.options.seed}}},
+                 {"minimum_rows", of.options.minimum_rows}}},
                {"baseline", of.baseline_arm}};
   for (const char* list : {"regimes", "claims", "headline", "verdicts"}) json[list] = Json::array();
   for (size_t r = 0; r < of.regimes.size(); ++r) json["regimes"].push_back(regime_json(of, r));

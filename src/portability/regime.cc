@@ -2,10 +2,11 @@
 #include "portability/regime.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/compare/identity_axes.h"
 #include "analysis/contrast/any_look.h"
-#include "analysis/contrast/units.h"
+#include "analysis/contrast/process_range.h"
 #include "analysis/named/named.h"
 #include "analysis/named/void_comparisons.h"
 #include "analysis/rows/processes.h"
@@ -59,7 +60,81 @@ void add_means(const Samples& samples, const RegimeOptions& options,
   }
 }
 
+// Estimates of every two arms that have warm rows and answered the same prompts. Those with the
+// baseline are the family of its contrasts, the others a family of theirs.
+void add_pairs(const Samples& samples, const Units& units, const RegimeOptions& options,
+               const std::string& baseline, std::vector<RegimeCell>& cells) {
+  std::vector<GroupPair> families[2];
+  for (size_t g = 0; g < cells.size(); ++g) {
+    const Group& other = samples.groups[g];
+    for (size_t h = g + 1; h < samples.first_group[other.stratum + 1]; ++h) {
+      const Group& arm = samples.groups[h];
+      if (arm.warm.empty() || other.warm.empty() || !same_prompts(arm, other)) continue;
+      const bool turned = cells[h].arm == baseline;
+      const bool with_baseline = turned || cells[g].arm == baseline;
+      families[with_baseline ? 0 : 1].push_back(turned ? GroupPair{g, h} : GroupPair{h, g});
+    }
+  }
+  for (const auto& family : families) {
+    std::vector<Estimate> estimates = estimates_of(samples, units, family);
+    for (size_t i = 0; i < family.size(); ++i) {
+      if (options.allow_single_process) estimates[i].one_process = false;
+      ArmPair& pair = cells[family[i].arm].beside[cells[family[i].baseline].arm];
+      pair.whole = std::move(estimates[i]);
+      for (auto& round : estimates_of_rounds(samples, units, family[i])) {
+        pair.rounds.insert(std::move(round));
+      }
+    }
+  }
+}
+
+const ArmPair* pair_beside(const RegimeCell& arm, const RegimeCell& other) {
+  const auto at = arm.beside.find(other.arm);
+  return at == arm.beside.end() ? nullptr : &at->second;
+}
+
 }  // namespace
+
+Estimate estimate_beside(const RegimeCell& arm, const RegimeCell& other,
+                         const std::optional<int64_t>& round) {
+  const ArmPair* straight = pair_beside(arm, other);
+  const ArmPair* pair = straight != nullptr ? straight : pair_beside(other, arm);
+  if (pair == nullptr) return {.why_absent = "the arms answered different prompts"};
+  Estimate estimate = pair->whole;
+  if (round) {
+    const auto at = pair->rounds.find(*round);
+    if (at == pair->rounds.end()) return {.why_absent = "that round didn't serve both arms"};
+    estimate = at->second;
+  }
+  return straight != nullptr ? estimate : inverted(std::move(estimate));
+}
+
+std::vector<int64_t> rounds_beside(const RegimeCell& arm, const RegimeCell& other) {
+  std::vector<int64_t> rounds;
+  for (const ArmPair* pair : {pair_beside(arm, other), pair_beside(other, arm)}) {
+    if (pair == nullptr) continue;
+    for (const auto& [round, estimate] : pair->rounds) rounds.push_back(round);
+  }
+  return rounds;
+}
+
+Estimate estimate_between(const CellMean& a, const CellMean& b) {
+  Estimate of{.log_ratio = std::log(b.mean_ms / a.mean_ms), .unit = ContrastUnit::kProcesses};
+  if (a.processes > 0 && b.processes > 0 && are_few_processes(a.processes, b.processes)) {
+    of.too_few = true;
+    of.range = stats::Interval{b.process_means_ms.low / a.process_means_ms.high,
+                               b.process_means_ms.high / a.process_means_ms.low};
+  }
+  if (!a.error || !b.error) return of;
+  const bool apart = a.highest_ms < b.lowest_ms || b.highest_ms < a.lowest_ms;
+  const stats::MeanError of_a{a.mean_ms, std::sqrt(a.error->square)};
+  const stats::MeanError of_b{b.mean_ms, std::sqrt(b.error->square)};
+  const stats::StandardError errors[] = {
+      {of_a.error / stats::log_scale(of_a, of_b, apart), a.error->df},
+      {of_b.error / stats::log_scale(of_b, of_a, apart), b.error->df}};
+  of.error = stats::error_of_sum(errors);
+  return of;
+}
 
 std::string config_text(const ArmConfig& config) {
   std::vector<std::string> parts;
@@ -99,14 +174,13 @@ Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
     cell.eager = eager_rows(group);
     cell.parity_failed = group.parity_failed;
     cell.several_processes = several_processes(group);
-    cell.by_rounds = units.of(group.stratum) == ContrastUnit::kProcesses;
     cell.void_because = reasons[group.stratum];
     cell.looked_at = was_looked_at(samples, group.stratum);
-    cell.paired = units.paired(group.stratum);
-    cell.rows = measured_rows(samples, units, group);
+    cell.warm = std::ssize(group.warm);
     regime.cells.push_back(std::move(cell));
   }
   add_means(samples, options, regime.cells);
+  add_pairs(samples, units, options, regime.baseline, regime.cells);
   return regime;
 }
 

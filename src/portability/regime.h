@@ -1,15 +1,18 @@
-// One bundle condensed for judgements across bundles: its cells' warm rows without their texts, the
-// lost rows, and the identity. Twenty bundles of 52,410 rows fit in 45 MB so.
+// One bundle condensed for judgements across bundles: estimates of every two arms of a stratum, the
+// mean of each cell, the lost rows, and the identity. It is made of rows and not of findings, since
+// these contrast arms with their own baseline alone, and strata that other bundles share are
+// combined by the rounds that served them.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/contrast/estimate.h"
 #include "analysis/contrast/serial.h"
-#include "analysis/contrast/units.h"
 #include "analysis/findings/execution.h"
 #include "analysis/findings/strata.h"
 #include "analysis/rows/eager_rows.h"
@@ -51,23 +54,37 @@ struct CellMean {
   stats::Interval process_means_ms = {};
 };
 
+// Ratio of the b cell's mean to that of a, of two bundles.
+Estimate estimate_between(const CellMean& a, const CellMean& b);
+
+// ln(arm / other) of two arms of a stratum.
+struct ArmPair {
+  Estimate whole;
+  std::map<int64_t, Estimate> rounds;  // estimates_of_rounds()
+};
+
 // One arm on one stratum of a bundle.
 struct RegimeCell {
   Stratum stratum;
   std::string arm;
   ArmConfig config;
   CrashRate crashes;
-  std::vector<MeasuredRow> rows;  // in the order of the run
+  int64_t warm = 0;                       // rows
+  std::map<std::string, ArmPair> beside;  // other arms; each two arms are with one of them
   Execution execution = Execution::kEager;
   EagerRows eager;  // of a compiled arm
   bool parity_failed = false;
   bool several_processes = false;
-  bool by_rounds = false;        // processes are the unit of its stratum
-  bool paired = false;           // its stratum's arms ran side by side (contrast/blocks.h)
   bool looked_at = false;        // its blocks ended as soon as its arms were told apart
   std::string void_because;      // why arms of its stratum can't be held against one another
   std::optional<CellMean> mean;  // absent: no warm rows
 };
+
+// The ratio of two arms of one stratum of a bundle, or of one round of its processes alone.
+Estimate estimate_beside(const RegimeCell& arm, const RegimeCell& other,
+                         const std::optional<int64_t>& round = {});
+// The rounds in which both ran side by side.
+std::vector<int64_t> rounds_beside(const RegimeCell& arm, const RegimeCell& other);
 
 struct Regime {
   std::string folder;
@@ -78,7 +95,8 @@ struct Regime {
 };
 
 struct RegimeOptions {
-  // Take rows of one process for independent: else cells of one process have a mean without error.
+  // Take rows of one process for independent: else cells of one process have a mean without error,
+  // and their arms are told apart only beyond what processes differ by.
   bool allow_single_process = false;
 };
 

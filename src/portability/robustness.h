@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stats/samples/intervals.h"
+#include "analysis/contrast/estimate.h"
 
 namespace assay {
 
@@ -31,19 +31,12 @@ inline constexpr std::array kRobustnessBands = {
 std::string_view robustness_band_name(RobustnessBand band);
 RobustnessBand band_of_index(double index);
 
-// The claim at one point: one value a round of processes (a repetition, of one process; a unit of
-// either arm, of arms that didn't run side by side), whose mean is the claim's log ratio there.
+// The claim at one point.
 struct PerturbationPoint {
   std::string name;
-  std::vector<double> values;
-  std::string lost;     // rows it lost, in words: the point is there, and the claim isn't
-  std::string gone;     // why it doesn't survive; empty: it does
-  double widening = 1;  // of the mean's error, where neighbours are alike
-  double freedom = 1;   // share of the degrees of freedom, as PairedRatio's
-  // Range of the ratios, if processes are too few for an interval (LogRatioEstimate).
-  std::optional<stats::Interval> range = {};
-
-  double df() const { return std::max(1.0, (static_cast<double>(values.size()) - 1) * freedom); }
+  std::optional<Estimate> ratio = {};  // absent: it lost rows, or is gone
+  std::string lost = {};  // rows it lost, in words: the point is there, the claim isn't
+  std::string gone = {};  // why it doesn't survive; empty: it does
 };
 
 struct RetainedShare {
@@ -66,24 +59,16 @@ struct RobustnessIndex {
   std::string reason;  // of a band that no index gives
 };
 
-struct RobustnessOptions {
-  double confidence = 0.95;
-  int64_t resamples = 4000;
-  uint64_t seed = 42;
-};
-
 // `points`: the reference first, at which the claim was made. With L its log ratio there and L_i at
 // point i, the index is min over i of L_i / L. Points that lost rows count as survivors, and make
-// the band catastrophic; the index is then of the others. Intervals of shares: percentiles of a
-// bootstrap of each point's values, the reference's shared by all, deviations from the mean
-// stretched by sqrt(n / (n - 1)) times the t quantile of df() degrees over the normal one, at the
-// end's own level. With K points beside the reference, the index's interval is from the lowest
-// lower end to the lowest upper end, the latter of one-sided level (1 - confidence) / 2K, because
-// the lowest of K ends that each hold falls short more often than one of them does. The band is
-// undecided where that interval allows several, or a point has too few values for one. Invalid,
+// the band catastrophic; the index is then of the others. Intervals of shares are Fieller's
+// (stats::quotient_interval()). With K points beside the reference, the index's interval is from
+// the lowest lower end to the lowest upper end, the latter of one-sided level (1 - confidence) /
+// 2K, because the lowest of K ends that each hold falls short more often than one of them does. The
+// band is undecided where that interval allows several, or a point's error isn't known. Invalid,
 // with the reason: fewer than two points survive, the reference lost rows or is gone, or its log
 // ratio's own interval (t) holds 0.
 RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationPoint> points,
-                                 const RobustnessOptions& options);
+                                 double confidence = 0.95);
 
 }  // namespace assay

@@ -2,7 +2,6 @@
 #include "portability/verdict.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text/text.h"
 
@@ -17,7 +16,7 @@ bool means_known(const RegimeCell& a, const RegimeCell& b, const PortabilityOpti
 // True if both directions are decided and the same; asked where neither lost rows and the means
 // aren't equivalent.
 bool same_direction(const ArmDirection& a, const ArmDirection& b) {
-  return a.verdict == b.verdict && a.verdict != Verdict::kInconclusive;
+  return a.decided == b.decided && a.decided != Verdict::kInconclusive;
 }
 
 std::string why_not_similar(const RegimeCell& a, const RegimeCell& b,
@@ -32,30 +31,22 @@ std::string why_not_similar(const RegimeCell& a, const RegimeCell& b,
 
 std::string direction_text(const ArmDirection& of) {
   if (!of.reason.empty()) return of.reason;
-  return std::string(verdict_name(of.verdict));
+  return std::string(verdict_name(of.decided));
 }
 
-// Verdict on the means' ratio alone.
-Verdict of_means(const ConditionVerdict& of, const PortabilityOptions& options) {
-  return verdict_of(of.ratio->shown(options.confidence), {of.p_holm, of.tost_p_holm}, options.alpha,
-                    options.margin);
-}
-
-bool means_differ(const ConditionVerdict& of, const PortabilityOptions& options) {
-  if (!of.ratio) return false;
-  const Verdict verdict = of_means(of, options);
-  return verdict == Verdict::kFaster || verdict == Verdict::kSlower;
+bool means_differ(const ConditionVerdict& of) {
+  return of.decided == Verdict::kFaster || of.decided == Verdict::kSlower;
 }
 
 // Neither lost rows, no flip: by the means.
 void judge_by_means(const RegimeCell& a, const RegimeCell& b, const ArmDirection& in_a,
                     const ArmDirection& in_b, bool is_baseline, const RegimeNames& names,
                     const PortabilityOptions& options, ConditionVerdict& out) {
-  if (of_means(out, options) == Verdict::kEquivalent) {
+  if (out.decided == Verdict::kEquivalent) {
     out.verdict = PortabilityVerdict::kSimilar;
     return;
   }
-  const bool differs = means_differ(out, options);
+  const bool differs = means_differ(out);
   if (differs && (is_baseline || same_direction(in_a, in_b))) {
     out.verdict = PortabilityVerdict::kShift;
     return;
@@ -111,8 +102,8 @@ bool is_flip(PortabilityVerdict verdict) {
          verdict == PortabilityVerdict::kOutcomeFlip;
 }
 
-bool is_open_difference(const ConditionVerdict& verdict, const PortabilityOptions& options) {
-  return verdict.verdict == PortabilityVerdict::kUndecided && means_differ(verdict, options);
+bool is_open_difference(const ConditionVerdict& verdict) {
+  return verdict.verdict == PortabilityVerdict::kUndecided && means_differ(verdict);
 }
 
 std::optional<OutcomeVerdict> outcome_verdict(const CrashRate& a, const CrashRate& b,
@@ -157,7 +148,7 @@ std::optional<PortabilityVerdict> flip_between(const PortedCondition& condition,
   if (outcome) {
     return is_flip(outcome->verdict) ? std::optional(outcome->verdict) : std::nullopt;
   }
-  if (opposite(directions[a].verdict, directions[b].verdict)) {
+  if (opposite(directions[a].decided, directions[b].decided)) {
     return PortabilityVerdict::kDirectionFlip;
   }
   return std::nullopt;
@@ -167,9 +158,6 @@ std::vector<ConditionVerdict> judge_conditions(
     std::span<const Regime> regimes, std::span<const PortedCondition> conditions,
     std::span<const std::vector<ArmDirection>> directions, const PortabilityOptions& options) {
   std::vector<ConditionVerdict> all;
-  std::vector<std::optional<double>> p;
-  std::vector<std::optional<double>> tost_p;
-  const double margin = std::log1p(options.margin);
   for (size_t other = 1; other < regimes.size(); ++other) {
     for (size_t c = 0; c < conditions.size(); ++c) {
       const RegimeCell* a = conditions[c].cells[0];
@@ -178,24 +166,15 @@ std::vector<ConditionVerdict> judge_conditions(
       ConditionVerdict& of = all.emplace_back();
       of.condition = c;
       of.b = other;
-      p.emplace_back();
-      tost_p.emplace_back();
       if (a == nullptr || b == nullptr || !means_known(*a, *b, options)) continue;
-      of.ratio = regimes_ratio(*a->mean, *b->mean);
-      if (!of.ratio->error) continue;
-      if (const auto test = stats::t_test(of.ratio->log_ratio, *of.ratio->error)) {
-        p.back() = test->p;
-      }
-      const auto tost = stats::tost(of.ratio->log_ratio, *of.ratio->error, -margin, margin);
-      if (tost) tost_p.back() = tost->p;
+      of.ratio = estimate_between(*a->mean, *b->mean);
     }
   }
-  p = holm_of(p);
-  tost_p = holm_of(tost_p);
-  for (size_t i = 0; i < all.size(); ++i) {
-    ConditionVerdict& of = all[i];
-    of.p_holm = p[i];
-    of.tost_p_holm = tost_p[i];
+  std::vector<JudgedRatio*> family;
+  for (ConditionVerdict& of : all) family.push_back(&of);
+  test_ratios(family, options);
+  judge_ratios(family, options);
+  for (ConditionVerdict& of : all) {
     const PortedCondition& condition = conditions[of.condition];
     const RegimeCell* a = condition.cells[of.a];
     const RegimeCell* b = condition.cells[of.b];
@@ -209,7 +188,7 @@ std::vector<ConditionVerdict> judge_conditions(
     if (auto outcome = outcome_verdict(a->crashes, b->crashes, options, names)) {
       of.verdict = outcome->verdict;
       of.reason = std::move(outcome->reason);
-    } else if (opposite(in_a.verdict, in_b.verdict)) {
+    } else if (opposite(in_a.decided, in_b.decided)) {
       of.verdict = PortabilityVerdict::kDirectionFlip;
       of.reason = fmt::format("{} in {}, {} in {}", direction_text(in_a), names.a,
                               direction_text(in_b), names.b);

@@ -33,19 +33,16 @@ std::string_view portability_verdict_name(PortabilityVerdict verdict);
 // A flip of the direction or of the outcome.
 bool is_flip(PortabilityVerdict verdict);
 
-// One condition in two regimes.
-struct ConditionVerdict {
+// One condition in two regimes; the ratio is of the means, b / a.
+struct ConditionVerdict : JudgedRatio {
   size_t condition = 0;
   size_t a = 0;  // regimes
   size_t b = 0;
   PortabilityVerdict verdict = PortabilityVerdict::kUndecided;
-  std::string reason;                     // the evidence that an undecided one lacks, and remarks
-  std::optional<LogRatioEstimate> ratio;  // of the means, b / a
-  std::optional<double> p_holm;
-  std::optional<double> tost_p_holm;
+  std::string reason;  // the evidence that an undecided one lacks, and remarks
 };
 // Undecided, although the means differ significantly: the direction isn't shown to be the same.
-bool is_open_difference(const ConditionVerdict& verdict, const PortabilityOptions& options);
+bool is_open_difference(const ConditionVerdict& verdict);
 
 // Two regimes by their names, for reasons.
 struct RegimeNames {

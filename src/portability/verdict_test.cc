@@ -8,7 +8,6 @@
 #include <cmath>
 #include <functional>
 
-#include "portability/ratio_of_cells.h"
 #include "portability/regimes_fixture.h"
 #include "stats/hypotheses/equivalence.h"
 #include "stats/hypotheses/multiple.h"
@@ -47,23 +46,23 @@ TEST(PortabilityVerdict, FewProcessesHaveARangeWhichAVerdictNeeds) {
     const bool few = processes < 4;
     const Portability of = between(4);
     for (const ConditionVerdict& verdict : of.verdicts) {
-      ASSERT_TRUE(verdict.ratio);
-      EXPECT_EQ(verdict.ratio->range.has_value(), few);
-      EXPECT_EQ(ratio_interval_of(*verdict.ratio, 0.95).has_value(), !few);
+      ASSERT_TRUE(verdict.shown);
+      EXPECT_EQ(verdict.shown->process_range.has_value(), few);
+      EXPECT_EQ(verdict.shown->interval.has_value(), !few);
       if (!few) continue;
-      EXPECT_TRUE(verdict.ratio->range->contains(std::exp(verdict.ratio->log_ratio)));
+      EXPECT_TRUE(verdict.shown->process_range->contains(verdict.shown->ratio));
     }
     for (const ClaimInRegime& in : of.claims.at(0).regimes) {
-      EXPECT_EQ(in.ratio_interval.has_value(), !few);
-      EXPECT_EQ(in.ratio_range.has_value(), few);
+      EXPECT_EQ(in.shown->interval.has_value(), !few);
+      EXPECT_EQ(in.shown->process_range.has_value(), few);
     }
   }
   // Sure by the test, and by less than the margin of 5 %.
   const CellMean a{10, 5, 15, SeriesError{1e-8, 2}, 3, {9.99, 10.01}};
   const CellMean b{10.4, 5, 15, SeriesError{1e-8, 2}, 3, {10.39, 10.41}};
-  const LogRatioEstimate ratio = regimes_ratio(a, b);
+  const SpreadRatio ratio = shown(estimate_between(a, b), 0.95);
   const auto verdict = [&](const AdjustedTests& p, double margin) {
-    return verdict_of(ratio.shown(0.95), p, 0.05, margin);
+    return verdict_of({ratio.ratio, ratio.interval, true, ratio.process_range}, p, 0.05, margin);
   };
   EXPECT_EQ(verdict({0.001, {}}, 0.05), Verdict::kInconclusive);
   EXPECT_EQ(verdict({0.001, {}}, 0.03), Verdict::kSlower);
@@ -176,10 +175,8 @@ const RegimeCell& cell_of(const Regime& regime, const std::string& arm) {
   return *std::ranges::find(regime.cells, arm, &RegimeCell::arm);
 }
 
-std::vector<double> row_times(const RegimeCell& cell) {
-  std::vector<double> all;
-  for (const MeasuredRow& row : cell.rows) all.push_back(row.ms);
-  return all;
+Estimate fast_beside_eager(const Regime& of) {
+  return estimate_beside(cell_of(of, "fast"), cell_of(of, "eager"));
 }
 
 TEST(PortabilityPairs, RepetitionsOfOneNumberAreNoPairUnlessBlocksShowThem) {
@@ -197,17 +194,17 @@ TEST(PortabilityPairs, RepetitionsOfOneNumberAreNoPairUnlessBlocksShowThem) {
     alike(bundle);
     bundle.manifest["study"].erase("order");
   });
-  const auto ratio = [](const Regime& of) {
-    return *arms_ratio(cell_of(of, "fast"), cell_of(of, "eager"));
-  };
-  EXPECT_NEAR(ratio(side_by_side).log_ratio(), std::log(1.02), 1e-9);
-  EXPECT_LT(ratio(side_by_side).error()->value, 1e-3);
+  EXPECT_NEAR(fast_beside_eager(side_by_side).log_ratio, std::log(1.02), 1e-9);
+  EXPECT_LT(fast_beside_eager(side_by_side).error->value, 1e-3);
   // Welch's, by hand: both arms have the same relative error.
-  const auto moments = *stats::moments(row_times(cell_of(not_recorded, "eager")));
-  const double relative = std::sqrt(moments.variance / 40) / moments.mean;
-  EXPECT_NEAR(ratio(not_recorded).log_ratio(), std::log(1.02), 1e-9);
-  EXPECT_NEAR(ratio(not_recorded).error()->value, relative * std::sqrt(2.0), 1e-4);
-  EXPECT_NEAR(ratio(not_recorded).error()->df, 78, 0.1);
+  std::vector<double> times;
+  for (int i = 0; i < 40; ++i) times.push_back(1 + 0.1 * (i * 7 % 11));
+  const auto moments = *stats::moments(times);
+  const double relative = stats::error_of_mean(moments).value / moments.mean;
+  const Estimate welch = fast_beside_eager(not_recorded);
+  EXPECT_NEAR(welch.log_ratio, std::log(1.02), 1e-9);
+  EXPECT_NEAR(welch.error->value, relative * std::sqrt(2.0), 1e-4);
+  EXPECT_NEAR(welch.error->df, 78, 0.1);
 }
 
 TEST(PortabilityPairs, ARepetitionMeasuredAgainLaterIsNoPair) {
@@ -223,12 +220,8 @@ TEST(PortabilityPairs, ARepetitionMeasuredAgainLaterIsNoPair) {
       row.latency_ms = 40;
     }
   });
-  const auto ratio = [](const Regime& of) {
-    return *arms_ratio(cell_of(of, "fast"), cell_of(of, "eager"));
-  };
-  EXPECT_EQ(ratio(whole).values.size(), 40u);
-  EXPECT_EQ(ratio(torn).values.size(), 36u);
-  EXPECT_NEAR(ratio(torn).log_ratio(), std::log(0.8), 1e-9);
+  EXPECT_NEAR(fast_beside_eager(whole).log_ratio, std::log(0.8), 1e-9);
+  EXPECT_NEAR(fast_beside_eager(torn).log_ratio, std::log(0.8), 1e-9);
 }
 
 TEST(PortabilityPairs, ProcessesThatServedOneAfterTheOtherAreIndependentSamples) {
@@ -238,14 +231,13 @@ TEST(PortabilityPairs, ProcessesThatServedOneAfterTheOtherAreIndependentSamples)
     for (Row& row : bundle.rows) row.block = *row.process;
   };
   const Regime regime = changed(made, shuffled);
-  const RegimeCell& arm = cell_of(regime, "fast");
-  ASSERT_TRUE(arm.by_rounds);
-  ASSERT_FALSE(arm.paired);
-  const PairedRatio ratio = *arms_ratio(arm, cell_of(regime, "eager"));
-  EXPECT_EQ(ratio.values.size(), 16u) << "eight processes of either arm";
-  EXPECT_LE(ratio.error()->df, 14.0 + 1e-9);
-  EXPECT_TRUE(log_ratios_of_rounds(arm, cell_of(regime, "eager")).empty());
-  EXPECT_FALSE(arms_ratio_of_round(arm, cell_of(regime, "eager"), 0));
+  const Estimate ratio = fast_beside_eager(regime);
+  ASSERT_EQ(ratio.unit, ContrastUnit::kProcesses);
+  ASSERT_FALSE(ratio.paired);
+  ASSERT_EQ(ratio.shares.size(), 2u);
+  for (const UnitShares& arm : ratio.shares) EXPECT_EQ(arm.values.size(), 8u);
+  EXPECT_LE(ratio.error->df, 14.0 + 1e-9);
+  EXPECT_TRUE(rounds_beside(cell_of(regime, "fast"), cell_of(regime, "eager")).empty());
 }
 
 // 40 rows of five processes: `lose` picks the repetitions that the compiled arm loses.
@@ -312,10 +304,10 @@ TEST(PortabilityVerdict, AMeanIsAsSureAsItsProcessesAre) {
 TEST(PortabilityVerdict, DegreesOfFreedomAreThoseOfTheMeanThatVaries) {
   const CellMean sure{10, 5, 15, SeriesError{1e-8, 30}};
   const CellMean unsure{10, 5, 15, SeriesError{1e-2, 3}};
-  EXPECT_NEAR(regimes_ratio(unsure, sure).error->df, 3, 0.01);
-  EXPECT_NEAR(regimes_ratio(sure, unsure).error->df, 3, 0.01);
-  EXPECT_NEAR(regimes_ratio(unsure, unsure).error->df, 6, 0.01);
-  EXPECT_NEAR(regimes_ratio(unsure, unsure).error->value, std::sqrt(2e-2) / 10, 1e-4);
+  EXPECT_NEAR(estimate_between(unsure, sure).error->df, 3, 0.01);
+  EXPECT_NEAR(estimate_between(sure, unsure).error->df, 3, 0.01);
+  EXPECT_NEAR(estimate_between(unsure, unsure).error->df, 6, 0.01);
+  EXPECT_NEAR(estimate_between(unsure, unsure).error->value, std::sqrt(2e-2) / 10, 1e-4);
 }
 
 TEST(PortabilityVerdict, OneProcessDecidesNoMeans) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stats/samples/summary.h"
 #include "stats/sequential/confidence_sequence.h"
 
 namespace assay {
@@ -31,19 +30,20 @@ double margin_at_any_look(const Samples& samples, size_t stratum, const Analysis
   return told ? *stopping->margin : options.margin;
 }
 
-void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOptions& options,
+std::vector<double> log_ratios_of(const Estimate& of_rounds) {
+  std::vector<double> logs;
+  for (const UnitShares& sample : of_rounds.shares) {
+    for (const double share : sample.values) logs.push_back(of_rounds.log_ratio + share);
+  }
+  return logs;
+}
+
+void contrast_at_any_look(const Estimate& of_rounds, size_t arms, const AnalysisOptions& options,
                           Contrast& contrast) {
   contrast.any_look = true;
-  if (!contrast.paired || contrast.unit != ContrastUnit::kProcesses) return;
-  std::vector<double> log_ratios;
-  for (size_t i = 0; i < units.arm_means.size(); ++i) {
-    const double log_ratio = std::log(units.arm_means[i] / units.baseline_means[i]);
-    if (!std::isfinite(log_ratio)) return;
-    log_ratios.push_back(log_ratio);
-  }
-  const auto mean = stats::mean(log_ratios);
-  if (!mean) return;
-  contrast.ratio = std::exp(*mean);
+  if (!of_rounds.why_absent.empty()) return;
+  const std::vector<double> log_ratios = log_ratios_of(of_rounds);
+  contrast.ratio = std::exp(of_rounds.log_ratio);
   const auto pairs = static_cast<double>(arms * (arms - 1)) / 2;
   const double alpha = (1 - options.confidence) / std::max(1.0, pairs);
   if (const auto logs = stats::confirmed_interval(log_ratios, alpha)) {

@@ -2,7 +2,7 @@
 // ended when it suited, which tests of a fixed number of rounds don't hold for.
 #pragma once
 
-#include "analysis/contrast/units.h"
+#include "analysis/contrast/estimate.h"
 #include "analysis/findings/findings.h"
 
 namespace assay {
@@ -10,12 +10,15 @@ namespace assay {
 // True if, by the stratum's evidence, its blocks were to end as soon as its arms were told apart.
 bool was_looked_at(const Samples& samples, size_t stratum);
 
+// ln of the ratio of each round of processes, of a stratum that was looked at.
+std::vector<double> log_ratios_of(const Estimate& of_rounds);
+
 // ratio: the geometric mean over rounds of processes of arm / baseline; ratio_interval: of it, by
 // stats::confirmed_interval(), with alpha shared by all pairs of the study's `arms`, so that the
 // intervals of a stratum hold together and whichever arm leads. The run itself judged by the same
 // means of rounds (harness/decisions.h). No interval: too few rounds, or arms that aren't paired by
 // them.
-void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOptions& options,
+void contrast_at_any_look(const Estimate& of_rounds, size_t arms, const AnalysisOptions& options,
                           Contrast& contrast);
 
 // That margin of equivalence by which the run stopped, unless the options ask for one.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "analysis/contrast/contrast.h"
-#include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
 
 namespace assay {
@@ -62,14 +61,11 @@ void contrast_with_baseline(const ContrastInputs& in, Findings& findings, Thread
       pairs.push_back({samples.index_of(*group), samples.index_of(*base)});
     }
   }
-  const std::vector<stats::Widening> widenings = contrast_widenings(samples, in.units, pairs);
-  const std::vector<SharedSpread> spreads = spreads_of_pairs(samples, in.units, pairs);
-  const std::vector<UnseenTail> unseen = unseen_tails(samples, pairs);
+  const std::vector<PairErrors> errors = errors_of_pairs(samples, in.units, pairs);
   const PairResamples resampled(samples, in.units, in.resampled, pairs, in.options, pool);
   findings.contrasts.resize(pairs.size());
   for_each_index(pairs.size(), pool, [&](size_t i) {
-    findings.contrasts[i] =
-        contrast_pair(in, resampled, pairs[i], {widenings[i], spreads[i], unseen[i]});
+    findings.contrasts[i] = contrast_pair(in, resampled, pairs[i], errors[i]);
   });
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;

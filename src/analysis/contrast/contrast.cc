@@ -4,11 +4,13 @@
 #include <set>
 
 #include "analysis/contrast/any_look.h"
+#include "analysis/contrast/estimate.h"
 #include "analysis/contrast/process_range.h"
 #include "analysis/contrast/resampling.h"
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/typical.h"
 #include "analysis/contrast/verdict.h"
+#include "analysis/contrast/widenings.h"
 #include "analysis/rows/processes.h"
 #include "base/text/counts.h"
 #include "stats/estimates/few_values.h"
@@ -18,24 +20,17 @@
 namespace assay {
 namespace {
 
-// The test of the ratio if the samples don't overlap, else that of the difference: see
-// stats::log_scale().
-std::optional<stats::TestResult> test_of_means(const stats::StratumMoments& pair, double difference,
-                                               const stats::StandardError& error) {
-  if (!pair.apart) return stats::t_test(difference, error);
-  const stats::StratumMoments one[] = {pair};
-  const auto ratio = stats::combined_log_ratio(one);
-  return ratio ? stats::log_ratio_test(*ratio) : std::nullopt;
-}
-
 // `error`: of the pair's difference.
-void add_mean_tests(const stats::StratumMoments& pair,
+void add_mean_tests(const stats::StratumMoments& pair, const Estimate& ratio,
                     const std::optional<stats::StandardError>& error,
                     const AnalysisOptions& options, Contrast& contrast) {
   const double difference = pair.numerator.mean - pair.denominator.mean;
   contrast.tost = stats::tost_ratio(pair, 1 / (1 + options.margin), 1 + options.margin);
   if (!error) return add_constant_tests({&pair, 1}, options, contrast);
-  contrast.test = test_of_means(pair, difference, *error);
+  // Samples that don't overlap are tested by their ratio: see stats::log_scale().
+  const bool of_ratio = pair.apart && ratio.error;
+  contrast.test =
+      of_ratio ? stats::t_test(ratio.log_ratio, *ratio.error) : stats::t_test(difference, *error);
   contrast.difference_interval_ms = stats::t_interval(difference, *error, options.confidence);
   const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
   if (smallest) contrast.minimum_detectable = *smallest / pair.denominator.mean;
@@ -53,12 +48,6 @@ std::optional<stats::Interval> bootstrapped(const ContrastInputs& in,
     return stats::calibrated_ratio_interval(means, ratio_bootstrap(in.options));
   const std::vector<stats::LogTerm> together[] = {{{units.arm, 1}, {units.baseline, -1}}};
   return stats::calibrated_ratio_interval(means, together, ratio_bootstrap(in.options));
-}
-
-std::optional<stats::Interval> interval_by_t(const stats::StratumMoments& pair, double confidence) {
-  const auto log_ratio = stats::combined_log_ratio({&pair, 1});
-  if (!log_ratio) return std::nullopt;
-  return stats::t_interval_of_ratio(log_ratio->estimate, log_ratio->error, confidence);
 }
 
 std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
@@ -158,6 +147,16 @@ Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
   return unconfirmed ? Verdict::kInconclusive : tested;
 }
 
+std::vector<PairErrors> errors_of_pairs(const Samples& samples, const Units& units,
+                                        std::span<const GroupPair> pairs) {
+  const std::vector<stats::Widening> widenings = contrast_widenings(samples, units, pairs);
+  const std::vector<SharedSpread> spreads = spreads_of_pairs(samples, units, pairs);
+  const std::vector<UnseenTail> unseen = unseen_tails(samples, pairs);
+  std::vector<PairErrors> errors;
+  for (size_t i = 0; i < pairs.size(); ++i) errors.push_back({widenings[i], spreads[i], unseen[i]});
+  return errors;
+}
+
 Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
                        const GroupPair& pair, const PairErrors& errors) {
   const Group& group = in.samples.groups[pair.arm];
@@ -172,10 +171,10 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.baseline = in.samples.arms[base.arm];
   contrast.n_arm = static_cast<int64_t>(group.warm.size());
   contrast.n_baseline = static_cast<int64_t>(base.warm.size());
-  contrast.unit = in.units.of(group.stratum);
-  contrast.paired = in.units.paired(group.stratum);
-  contrast.one_process = contrast.unit != ContrastUnit::kProcesses &&
-                         (is_of_one_process(group) || is_of_one_process(base));
+  const Estimate estimate = estimate_of(in.samples, in.units, pair, units, errors);
+  contrast.unit = estimate.unit;
+  contrast.paired = estimate.paired;
+  contrast.one_process = estimate.one_process;
   contrast.units_arm = static_cast<int64_t>(units.arm.size());
   contrast.units_baseline = static_cast<int64_t>(units.baseline.size());
   contrast.left_out = units.left_out;
@@ -190,7 +189,7 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.ratio = *mean / *base_mean;
   contrast.difference_ms = *mean - *base_mean;
   if (was_looked_at(in.samples, group.stratum)) {
-    contrast_at_any_look(units, in.samples.arms.size(), in.options, contrast);
+    contrast_at_any_look(estimate, in.samples.arms.size(), in.options, contrast);
     describe_row_effects(in, pair, contrast);
     contrast.verdict =
         verdict_at_any_look(contrast, margin_at_any_look(in.samples, group.stratum, in.options));
@@ -200,8 +199,7 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.ratio_interval =
       widened_ratio(bootstrapped(in, resampled, pair, units), contrast, widening, in.options);
   if (has_few_processes(contrast)) {
-    contrast.ratio_process_range =
-        ratio_range(units.arm_means, units.baseline_means, contrast.paired);
+    contrast.ratio_process_range = estimate.range;
     contrast.difference_process_range_ms =
         difference_range(units.arm_means, units.baseline_means, contrast.paired);
   }
@@ -212,10 +210,12 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
     moments->widening = widening;
     moments->apart = apart(group, base);
     error = stats::difference_error(*moments);
-    add_mean_tests(*moments, error, in.options, contrast);
+    add_mean_tests(*moments, estimate, error, in.options, contrast);
     // A bootstrap of two or three values knows no more of their spread than they do.
-    if (are_few_processes(contrast.units_arm, contrast.units_baseline) && contrast.shared_df) {
-      contrast.ratio_interval = interval_by_t(*moments, in.options.confidence);
+    const bool few = are_few_processes(contrast.units_arm, contrast.units_baseline);
+    if (few && contrast.shared_df && estimate.error) {
+      contrast.ratio_interval =
+          stats::t_interval_of_ratio(estimate.log_ratio, *estimate.error, in.options.confidence);
     }
   }
   allow_for_unseen(errors.unseen, contrast);

@@ -58,6 +58,8 @@ struct PairErrors {
   SharedSpread spread{};
   UnseenTail unseen{};
 };
+std::vector<PairErrors> errors_of_pairs(const Samples& samples, const Units& units,
+                                        std::span<const GroupPair> pairs);
 
 // Figures of one pair on one stratum, not yet adjusted or judged. `resampled` has the pair.
 Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,

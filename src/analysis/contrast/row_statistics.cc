@@ -46,8 +46,7 @@ std::optional<LogDifference> paired_difference(const std::map<int64_t, double>& 
   }
   const auto moments = stats::moments(differences);
   if (!moments) return std::nullopt;
-  const auto n = static_cast<double>(moments->n);
-  return LogDifference{moments->mean, {std::sqrt(moments->variance / n), n - 1}};
+  return LogDifference{moments->mean, stats::error_of_mean(*moments)};
 }
 
 std::optional<LogDifference> unpaired_difference(const std::map<int64_t, double>& arm,

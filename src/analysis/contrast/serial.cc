@@ -39,9 +39,7 @@ double cautious_r(std::span<const double> series) {
 }
 
 SeriesError error_of_mean(const stats::Moments& of, const stats::Widening& widening) {
-  const auto n = static_cast<double>(of.n);
-  const stats::StandardError independent{std::sqrt(of.variance / n), n - 1};
-  const stats::StandardError error = independent.widened(widening);
+  const stats::StandardError error = stats::error_of_mean(of).widened(widening);
   return {error.value * error.value, error.df};
 }
 

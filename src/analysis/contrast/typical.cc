@@ -58,10 +58,8 @@ std::optional<SpreadRatio> of_rounds(const std::vector<PairedProcess>& rounds,
     const auto logs = range_of(medians);
     return SpreadRatio{std::exp(moments->mean), std::nullopt, stats::exp_of(*logs)};
   }
-  const auto n = static_cast<double>(moments->n);
-  const stats::StandardError error{std::sqrt(moments->variance / n), n - 1};
-  const auto interval =
-      stats::t_interval_of_ratio(moments->mean, error.widened(widening), confidence);
+  const auto interval = stats::t_interval_of_ratio(
+      moments->mean, stats::error_of_mean(*moments).widened(widening), confidence);
   if (!interval) return std::nullopt;
   return SpreadRatio{std::exp(moments->mean), interval};
 }

@@ -153,53 +153,6 @@ void keep(const UnitSeries& from, size_t at, UnitSeries& to) {
   if (!from.spans.empty()) to.spans.push_back(from.spans[at]);
 }
 
-// The warm rows of a group, each made when it is asked for: a bundle may have millions.
-class RowsOfGroup {
- public:
-  RowsOfGroup(const Samples& samples, const Units& units, const Group& group)
-      : group_(group),
-        blocks_(units.blocks()),
-        series_(units.series(samples.index_of(group))),
-        rounds_(units.of(group.stratum) == ContrastUnit::kProcesses) {}
-
-  size_t size() const { return group_.warm.size(); }
-  MeasuredRow operator[](size_t i) const {
-    const Row& row = *group_.warm[i];
-    return {row.repetition, row.block, rounds_ ? series_.keys[series_.of_row[i]] : 0,
-            group_.warm_ms[i], blocks_.beside(group_.stratum, row)};
-  }
-
- private:
-  const Group& group_;
-  const Blocks& blocks_;
-  const UnitSeries& series_;
-  bool rounds_;
-};
-
-// Rows that both sides have in the same block, that block being whole.
-template <typename Rows>
-std::vector<PairedProcess> pair_rows(const Rows& base, const Rows& cand) {
-  std::map<std::pair<int64_t, int64_t>, double> cand_ms;
-  for (size_t i = 0; i < cand.size(); ++i) {
-    const MeasuredRow row = cand[i];
-    cand_ms[{row.repetition, row.block}] = row.ms;
-  }
-  std::map<int64_t, PairedProcess> by_round;
-  for (size_t i = 0; i < base.size(); ++i) {
-    const MeasuredRow row = base[i];
-    if (!row.beside) continue;
-    const auto other = cand_ms.find({row.repetition, row.block});
-    if (other == cand_ms.end()) continue;
-    PairedProcess& process = by_round[row.round];
-    process.number = row.round;
-    process.base_ms.push_back(row.ms);
-    process.cand_ms.push_back(other->second);
-  }
-  std::vector<PairedProcess> processes;
-  for (auto& [round, process] : by_round) processes.push_back(std::move(process));
-  return processes;
-}
-
 }  // namespace
 
 std::vector<double> unit_values(const UnitSeries& series) {
@@ -314,21 +267,26 @@ PairUnits Units::pair(const GroupPair& pair) const {
 
 std::vector<PairedProcess> pair_up(const Samples& samples, const Units& units, const Group& base,
                                    const Group& cand) {
-  return pair_rows(RowsOfGroup(samples, units, base), RowsOfGroup(samples, units, cand));
-}
-
-std::vector<MeasuredRow> measured_rows(const Samples& samples, const Units& units,
-                                       const Group& group) {
-  const RowsOfGroup of(samples, units, group);
-  std::vector<MeasuredRow> rows;
-  rows.reserve(of.size());
-  for (size_t i = 0; i < of.size(); ++i) rows.push_back(of[i]);
-  return rows;
-}
-
-std::vector<PairedProcess> pair_up(std::span<const MeasuredRow> base,
-                                   std::span<const MeasuredRow> cand) {
-  return pair_rows(base, cand);
+  std::map<std::pair<int64_t, int64_t>, double> cand_ms;
+  for (size_t i = 0; i < cand.warm.size(); ++i) {
+    cand_ms[place_of(cand.warm[i])] = cand.warm_ms[i];
+  }
+  const bool rounds = units.of(base.stratum) == ContrastUnit::kProcesses;
+  const UnitSeries& series = units.series(samples.index_of(base));
+  std::map<int64_t, PairedProcess> by_round;
+  for (size_t i = 0; i < base.warm.size(); ++i) {
+    if (!units.blocks().beside(base.stratum, *base.warm[i])) continue;
+    const auto other = cand_ms.find(place_of(base.warm[i]));
+    if (other == cand_ms.end()) continue;
+    const int64_t round = rounds ? series.keys[series.of_row[i]] : 0;
+    PairedProcess& process = by_round[round];
+    process.number = round;
+    process.base_ms.push_back(base.warm_ms[i]);
+    process.cand_ms.push_back(other->second);
+  }
+  std::vector<PairedProcess> processes;
+  for (auto& [round, process] : by_round) processes.push_back(std::move(process));
+  return processes;
 }
 
 }  // namespace assay

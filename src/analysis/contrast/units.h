@@ -98,20 +98,4 @@ struct PairedProcess {
 std::vector<PairedProcess> pair_up(const Samples& samples, const Units& units, const Group& base,
                                    const Group& cand);
 
-// A warm ok row as pairs need it, for judgements that outlive the bundle's rows.
-struct MeasuredRow {
-  int64_t repetition = 0;
-  int64_t block = 0;
-  int64_t round = 0;  // as PairedProcess::number
-  double ms = 0;
-  bool beside = false;  // Blocks::beside()
-};
-
-// The group's warm rows, in the order of the run.
-std::vector<MeasuredRow> measured_rows(const Samples& samples, const Units& units,
-                                       const Group& group);
-// The same pairs, of two groups' measured_rows().
-std::vector<PairedProcess> pair_up(std::span<const MeasuredRow> base,
-                                   std::span<const MeasuredRow> cand);
-
 }  // namespace assay

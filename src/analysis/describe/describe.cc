@@ -115,9 +115,8 @@ double energy_tokens(const Row& row) {
 
 std::optional<stats::Interval> t_interval_of(const std::vector<double>& values, double confidence) {
   const auto moments = stats::moments(values);
-  if (!moments || values.size() < 2) return std::nullopt;
-  const auto n = static_cast<double>(values.size());
-  return stats::t_interval(moments->mean, {std::sqrt(moments->variance / n), n - 1}, confidence);
+  if (!moments) return std::nullopt;
+  return stats::t_interval(moments->mean, stats::error_of_mean(*moments), confidence);
 }
 
 void describe_energy(const Group& group, double confidence, Latency& latency) {
@@ -213,9 +212,9 @@ std::optional<stats::Interval> t_interval_of_mean(std::span<const double> units,
                                                   double confidence) {
   const auto moments = stats::moments(units);
   if (!moments || !(moments->mean > 0)) return std::nullopt;
-  const auto n = static_cast<double>(moments->n);
-  const stats::StandardError error{std::sqrt(moments->variance / n) / moments->mean, n - 1};
-  const auto factor = stats::t_interval_of_ratio(0, error.widened(widening), confidence);
+  stats::StandardError error = stats::error_of_mean(*moments).widened(widening);
+  error.value /= moments->mean;
+  const auto factor = stats::t_interval_of_ratio(0, error, confidence);
   if (!factor) return std::nullopt;
   return stats::Interval{moments->mean * factor->low, moments->mean * factor->high};
 }

@@ -126,14 +126,6 @@ void add_portability_command(CLI::App& app, Selected& selected) {
                    "times within this share are similar, as 5% or 0.05 (default 5%)")
       ->transform(share_between(1e-6, 1))
       ->type_name("SHARE");
-  command
-      ->add_option("--resamples", arguments->options.resamples,
-                   "bootstrap resamples of the robustness index (default 4000)")
-      ->check(count_between(100, 1'000'000))
-      ->type_name("N");
-  command->add_option("--seed", arguments->options.seed, "seed of the bootstrap (default 42)")
-      ->check(seed_number())
-      ->type_name("N");
   command->add_flag("--allow-single-process", arguments->regimes.allow_single_process,
                     "compare cells of one process by their rows, although rows can't show how "
                     "processes differ");

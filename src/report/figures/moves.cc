@@ -43,19 +43,18 @@ double size_of(const ConditionVerdict& verdict) {
 }
 
 // "1.50 [1.48, 1.52] of its time in a".
-std::string moved_text(const Portability& of, const ConditionVerdict& verdict) {
-  return ratio_text(std::exp(verdict.ratio->log_ratio),
-                    ratio_interval_of(*verdict.ratio, of.options.confidence), verdict.ratio->range);
+std::string moved_text(const ConditionVerdict& verdict) {
+  return ratio_text(verdict.shown->ratio, verdict.shown->interval, verdict.shown->process_range);
 }
 
 // The difference that is the largest, flips before all others; null: none is shown.
-const ConditionVerdict* largest_change(const Portability& of, const Moves& moves) {
+const ConditionVerdict* largest_change(const Moves& moves) {
   const ConditionVerdict* largest = nullptr;
   const auto rank = [](const ConditionVerdict& v) {
     return std::pair(is_flip(v.verdict), size_of(v));
   };
   for (const ConditionVerdict* move : moves) {
-    if (!is_change(move->verdict) && !is_open_difference(*move, of.options)) continue;
+    if (!is_change(move->verdict) && !is_open_difference(*move)) continue;
     if (largest == nullptr || rank(*move) > rank(*largest)) largest = move;
   }
   return largest;
@@ -97,7 +96,7 @@ std::string place_text(const Findings& all, const PortedCondition& condition) {
 std::string moves_finding(const Portability& of, const Findings& all, const Moves& moves,
                           size_t regime) {
   const std::string& name = of.regimes[regime].name;
-  const ConditionVerdict* most = largest_change(of, moves);
+  const ConditionVerdict* most = largest_change(moves);
   if (most == nullptr) {
     const auto missing = count_of(moves, PortabilityVerdict::kMissingA) +
                          count_of(moves, PortabilityVerdict::kMissingB);
@@ -116,7 +115,7 @@ std::string moves_finding(const Portability& of, const Findings& all, const Move
                        eager_text(of, moves));
   }
   return fmt::format(
-      "{}: {} takes {} of its time in {} at {}{}; {}", name, condition.arm(), moved_text(of, *most),
+      "{}: {} takes {} of its time in {} at {}{}; {}", name, condition.arm(), moved_text(*most),
       of.regimes[most->a].name, where,
       most->verdict == PortabilityVerdict::kDirectionFlip ? ", which turns its direction round"
       : is_change(most->verdict)
@@ -148,9 +147,9 @@ plot::RowLine line_of_move(const Portability& of, const Findings& all,
     line.text = line_text(absent_text(condition, verdict));
     return line;
   }
-  line.value = std::exp(verdict.ratio->log_ratio);
-  line.interval = ratio_span(ratio_interval_of(*verdict.ratio, of.options.confidence));
-  line.text = line_text(moved_text(of, verdict));
+  line.value = verdict.shown->ratio;
+  line.interval = ratio_span(verdict.shown->interval);
+  line.text = line_text(moved_text(verdict));
   if (is_flip(verdict.verdict)) line.extras.push_back({*line.value, plot::Around::kDiamond, ""});
   return line;
 }

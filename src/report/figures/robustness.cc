@@ -86,13 +86,13 @@ plot::RowLine line_in_regime(const Portability& of, const ClaimInRegime& in) {
   line.style = {in.regime};
   line.tip = fmt::format("{}: the claim {}{}{}", of.regimes[in.regime].name, state_text(in.state),
                          in.reason.empty() ? "" : ": ", in.reason);
-  if (!in.log_ratio) {
+  if (!in.shown) {
     line.text = line_text(std::string(claim_state_name(in.state)));
     return line;
   }
-  line.value = std::exp(*in.log_ratio);
-  line.interval = ratio_span(in.ratio_interval);
-  line.text = line_text(ratio_text(*line.value, in.ratio_interval, in.ratio_range));
+  line.value = in.shown->ratio;
+  line.interval = ratio_span(in.shown->interval);
+  line.text = line_text(ratio_text(*line.value, in.shown->interval, in.shown->process_range));
   if (in.state == ClaimState::kTurned) {
     line.extras.push_back({*line.value, plot::Around::kDiamond, ""});
   }
@@ -177,8 +177,7 @@ plot::RowLine line_of_index(const Findings& axes, const RobustnessIndex& index) 
 
 std::optional<Figure> claims_figure(const Portability& of) {
   const bool any = std::ranges::any_of(of.claims, [](const JudgedClaim& claim) {
-    return std::ranges::any_of(claim.regimes,
-                               [](const auto& in) { return in.log_ratio.has_value(); });
+    return std::ranges::any_of(claim.regimes, [](const auto& in) { return in.shown.has_value(); });
   });
   if (!any) return std::nullopt;
   const Findings all = named_lines(regime_names(of), of.claims.size());
@@ -190,7 +189,7 @@ std::optional<Figure> claims_figure(const Portability& of) {
     StratumRow row{c, {whole_label(claim_text(of.claims[c].claim.words)), {}}};
     for (const ClaimInRegime& in : of.claims[c].regimes) {
       row.row.lines.push_back(line_in_regime(of, in));
-      turned = turned || (in.log_ratio && in.state == ClaimState::kTurned);
+      turned = turned || (in.shown && in.state == ClaimState::kTurned);
     }
     rows.rows.push_back(std::move(row));
   }

@@ -30,7 +30,7 @@ std::vector<AlikeChanges> alike_changes(const Portability& of) {
   std::map<std::vector<std::string>, size_t> places;
   for (size_t i = 0; i < of.verdicts.size(); ++i) {
     const ConditionVerdict& verdict = of.verdicts[i];
-    if (!is_change(verdict.verdict) && !is_open_difference(verdict, of.options)) continue;
+    if (!is_change(verdict.verdict) && !is_open_difference(verdict)) continue;
     const PortedCondition& condition = of.conditions[verdict.condition];
     const bool lost = verdict.verdict == PortabilityVerdict::kOutcomeFlip;
     const bool open =
@@ -43,7 +43,7 @@ std::vector<AlikeChanges> alike_changes(const Portability& of) {
     if (fresh) all.push_back({i, {}, {}});
     AlikeChanges& alike = all[at->second];
     alike.strata.push_back(stratum_text(condition.stratum));
-    if (verdict.ratio) alike.ratios.push_back(std::exp(verdict.ratio->log_ratio));
+    if (verdict.shown) alike.ratios.push_back(verdict.shown->ratio);
   }
   std::ranges::stable_sort(all, {}, [&](const AlikeChanges& alike) {
     const PortabilityVerdict verdict = of.verdicts[alike.first].verdict;
@@ -67,8 +67,8 @@ std::string ratios_text(const std::vector<double>& ratios) {
 
 bool has_ranges(const Portability& of) {
   return std::ranges::any_of(of.claims, [](const JudgedClaim& claim) {
-    return std::ranges::any_of(claim.regimes,
-                               [](const ClaimInRegime& in) { return in.ratio_range.has_value(); });
+    return std::ranges::any_of(
+        claim.regimes, [](const ClaimInRegime& in) { return in.shown && in.shown->process_range; });
   });
 }
 

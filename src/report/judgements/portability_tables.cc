@@ -68,8 +68,12 @@ void add_claim_row(const Portability& of, const JudgedClaim& claim, const Robust
                         TableCell::of(band_text(index)), optional_text(index.reason)});
 }
 
-TableCell ratio_cell(const std::optional<LogRatioEstimate>& ratio) {
-  return ratio ? TableCell::of(std::exp(ratio->log_ratio), 4) : TableCell::absent();
+TableCell ratio_cell(const std::optional<SpreadRatio>& shown) {
+  return shown ? TableCell::of(shown->ratio, 4) : TableCell::absent();
+}
+
+TableCell shown_spread_cell(const std::optional<SpreadRatio>& shown) {
+  return shown ? spread_cell(shown->interval, shown->process_range) : TableCell::absent();
 }
 
 }  // namespace
@@ -162,10 +166,8 @@ Table claim_regime_table(const Portability& of) {
       table.rows.push_back(
           {TableCell::of(claim_text(claim.claim.words)), TableCell::of(of.regimes[in.regime].name),
            optional_text(join(in.axes, ", ")),
-           TableCell::of(std::string(claim_state_name(in.state))),
-           in.log_ratio ? TableCell::of(std::exp(*in.log_ratio), 4) : TableCell::absent(),
-           spread_cell(in.ratio_interval, in.ratio_range), p_holm_cell(in.p_holm),
-           optional_text(in.reason)});
+           TableCell::of(std::string(claim_state_name(in.state))), ratio_cell(in.shown),
+           shown_spread_cell(in.shown), p_holm_cell(in.p_holm), optional_text(in.reason)});
     }
   }
   return table;
@@ -258,16 +260,12 @@ Table moves_table(const Portability& of, size_t regime) {
       const RegimeCell* cell = condition.cells[at];
       return cell == nullptr ? TableCell::absent() : TableCell::of(lost_of_text(cell->crashes));
     };
-    table.rows.push_back(
-        {TableCell::of(std::string(phase_name(s.phase))), TableCell::of(s.model),
-         TableCell::of(s.scenario), TableCell::of(s.new_tokens), TableCell::of(s.batch),
-         TableCell::of(condition.arm()),
-         TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
-         ratio_cell(verdict.ratio),
-         verdict.ratio ? spread_cell(ratio_interval_of(*verdict.ratio, of.options.confidence),
-                                     verdict.ratio->range)
-                       : TableCell::absent(),
-         lost(verdict.a), lost(verdict.b), optional_text(verdict.reason)});
+    table.rows.push_back({TableCell::of(std::string(phase_name(s.phase))), TableCell::of(s.model),
+                          TableCell::of(s.scenario), TableCell::of(s.new_tokens),
+                          TableCell::of(s.batch), TableCell::of(condition.arm()),
+                          TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
+                          ratio_cell(verdict.shown), shown_spread_cell(verdict.shown),
+                          lost(verdict.a), lost(verdict.b), optional_text(verdict.reason)});
   }
   return table;
 }
@@ -306,7 +304,7 @@ Table verdict_table(const Portability& of) {
     };
     const auto direction = [&](size_t regime) {
       const ArmDirection& in = of.directions[verdict.condition][regime];
-      return in.ratio ? TableCell::of(std::string(verdict_name(in.verdict))) : TableCell::absent();
+      return in.ratio ? TableCell::of(std::string(verdict_name(in.decided))) : TableCell::absent();
     };
     const bool changed = is_change(verdict.verdict);
     table.rows.push_back({TableCell::of(std::string(phase_name(s.phase))),
@@ -322,7 +320,7 @@ Table verdict_table(const Portability& of) {
                           TableCell::of(of.regimes[verdict.a].name),
                           TableCell::of(of.regimes[verdict.b].name),
                           TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
-                          ratio_cell(verdict.ratio),
+                          ratio_cell(verdict.shown),
                           p_holm_cell(verdict.p_holm),
                           p_holm_cell(verdict.tost_p_holm),
                           lost(verdict.a),

@@ -79,49 +79,40 @@ double log_scale(const MeanError& x, const MeanError& other, bool apart) {
   return apart && known ? x.mean : logarithmic_mean(x.mean, other.mean);
 }
 
+LogScales log_scales(const StratumMoments& of) {
+  const MeanError a = mean_error(of.numerator, of.widening);
+  const MeanError b = mean_error(of.denominator, of.widening);
+  return {log_scale(a, b, of.apart), log_scale(b, a, of.apart)};
+}
+
 std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strata) {
-  if (strata.empty()) return std::nullopt;
   const auto count = static_cast<double>(strata.size());
   double estimate = 0;
   double square = 0;
   double freedom = 0;  // sum of term^2 / degrees of freedom
   double unsure = 0;   // sum of term sqrt(log_variance)
-  const auto add = [&](const Moments& x, const Moments& other, double sign,
-                       const StratumMoments& stratum) {
-    if (x.n < 2 || other.n < 2 || !(x.mean > 0) || !(other.mean > 0)) return false;
-    const Widening& by = stratum.widening;
-    const MeanError own = mean_error(x, by);
-    const double error = own.error / (log_scale(own, mean_error(other, by), stratum.apart) * count);
-    const double term = error * error;
-    estimate += sign * std::log(x.mean) / count;
-    square += term;
-    freedom += term * term / std::max(static_cast<double>(x.n - 1) * by.df, 1.0);
-    unsure += term * std::sqrt(by.log_variance);
-    return true;
-  };
-  const auto add_pairs = [&](const StratumMoments& stratum) {
+  for (const StratumMoments& stratum : strata) {
     const Moments& a = stratum.numerator;
     const Moments& b = stratum.denominator;
-    if (a.n < 2 || a.n != b.n || !(a.mean > 0) || !(b.mean > 0)) return false;
+    const bool unequal = stratum.covariance && a.n != b.n;
+    if (a.n < 2 || b.n < 2 || unequal || !(a.mean > 0) || !(b.mean > 0)) return std::nullopt;
     const Widening& by = stratum.widening;
-    const MeanError of_a = mean_error(a, by);
-    const MeanError of_b = mean_error(b, by);
-    const double term = paired_square(stratum, log_scale(of_a, of_b, stratum.apart),
-                                      log_scale(of_b, of_a, stratum.apart)) *
-                        by.error * by.error / (count * count);
+    const LogScales scales = log_scales(stratum);
     estimate += std::log(a.mean / b.mean) / count;
-    square += term;
-    freedom += term * term / std::max(static_cast<double>(a.n - 1) * by.df, 1.0);
-    unsure += term * std::sqrt(by.log_variance);
-    return true;
-  };
-  for (const StratumMoments& stratum : strata) {
+    const auto add = [&](double variance_of_mean, int64_t n) {
+      const double term = variance_of_mean * by.error * by.error / (count * count);
+      square += term;
+      freedom += term * term / std::max(static_cast<double>(n - 1) * by.df, 1.0);
+      unsure += term * std::sqrt(by.log_variance);
+    };
     if (stratum.covariance) {
-      if (!add_pairs(stratum)) return std::nullopt;
-    } else if (!add(stratum.numerator, stratum.denominator, 1, stratum) ||
-               !add(stratum.denominator, stratum.numerator, -1, stratum)) {
-      return std::nullopt;
+      add(paired_square(stratum, scales.numerator, scales.denominator), a.n);
+      continue;
     }
+    const auto n_a = static_cast<double>(a.n);
+    const auto n_b = static_cast<double>(b.n);
+    add(a.variance / n_a / (scales.numerator * scales.numerator), a.n);
+    add(b.variance / n_b / (scales.denominator * scales.denominator), b.n);
   }
   if (!(square > 0) || !(freedom > 0)) return std::nullopt;
   const double df = square * square / (freedom + unsure * unsure / 2);
@@ -133,6 +124,30 @@ std::optional<TestResult> log_ratio_test(const LogRatio& ratio) {
   const auto area = student_t_two_sided(t, ratio.error.df);
   if (!area) return std::nullopt;
   return TestResult{t, ratio.error.df, area->p, area->log_p};
+}
+
+std::optional<Interval> quotient_interval(const Known& a, const Known& b, double tail) {
+  const auto end = [&](double side) -> std::optional<double> {
+    double ratio = a.value / b.value;
+    // The degrees of freedom hardly change with the ratio.
+    for (int i = 0; i < 20; ++i) {
+      const StandardError parts[] = {a.error, {b.error.value * std::abs(ratio), b.error.df}};
+      const auto error = error_of_sum(parts);
+      const auto t = error ? student_t_quantile(1 - tail, error->df) : std::nullopt;
+      if (!t) return std::nullopt;
+      const double of_a = *t * a.error.value;
+      const double of_b = *t * b.error.value;
+      const double scale = b.value * b.value - of_b * of_b;
+      if (!(scale > 0)) return std::nullopt;
+      const double square = a.value * a.value * of_b * of_b + b.value * b.value * of_a * of_a -
+                            of_a * of_a * of_b * of_b;
+      ratio = (a.value * b.value + side * std::sqrt(square)) / scale;
+    }
+    return ratio;
+  };
+  const auto low = end(-1);
+  const auto high = end(1);
+  return low && high ? std::optional(Interval{*low, *high}) : std::nullopt;
 }
 
 }  // namespace assay::stats

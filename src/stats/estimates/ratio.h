@@ -46,6 +46,12 @@ struct MeanError {
 // is: ten calls of 1.1 to 2.2 s that come in runs could not be told from ten of 0.156 s. So where
 // the samples are `apart` and both errors are below a third of their means, it is x itself.
 double log_scale(const MeanError& x, const MeanError& other, bool apart);
+// Those of both means of a stratum, by their widened errors.
+struct LogScales {
+  double numerator = 1;
+  double denominator = 1;
+};
+LogScales log_scales(const StratumMoments& stratum);
 
 // ln of the geometric mean: (1/S) sum ln(mean_s / mean'_s); its variance, degrees of freedom by
 // Satterthwaite (1946) over its terms, is (1/S^2) sum of widening^2 var / (n m^2) over all samples,
@@ -62,5 +68,15 @@ std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strat
 
 // Two-sided t test that the estimate is 0.
 std::optional<TestResult> log_ratio_test(const LogRatio& ratio);
+
+// An estimate that is near normal, with its error.
+struct Known {
+  double value = 0;
+  StandardError error;
+};
+// Fieller's interval (1954) of a / b for estimates that know nothing of each other, with so much
+// beyond either end; degrees of freedom at each end are Satterthwaite's. Absent where b isn't told
+// from 0 that surely, which leaves an end open.
+std::optional<Interval> quotient_interval(const Known& a, const Known& b, double tail);
 
 }  // namespace assay::stats

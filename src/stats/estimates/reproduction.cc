@@ -47,8 +47,8 @@ Reproduction reproduction(std::span<const double> means, double published, const
   found.band = found.best = found.worst = band_of(std::abs(*found.ratio - 1), limits);
   const auto spread = moments(means);
   if (!spread || !(spread->variance > 0)) return found;
-  const auto n = static_cast<double>(spread->n);
-  const StandardError error{.value = std::sqrt(spread->variance / n) / published, .df = n - 1};
+  StandardError error = error_of_mean(*spread);
+  error.value /= published;
   found.interval = t_interval(*found.ratio, error, confidence);
   if (!found.interval) return found;
   const double low = std::abs(found.interval->low - 1);

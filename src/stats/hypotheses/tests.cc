@@ -41,17 +41,27 @@ double interval_widening(double df, const Widening& by, double confidence) {
   return wide && narrow ? by.error * *wide / *narrow : by.error;
 }
 
+StandardError error_of_mean(const Moments& of) {
+  const auto n = static_cast<double>(of.n);
+  return {std::sqrt(of.variance / n), n - 1};
+}
+
+std::optional<StandardError> error_of_sum(std::span<const StandardError> parts) {
+  double square = 0;
+  for (const StandardError& part : parts) square += part.value * part.value;
+  if (!(square > 0) || !std::isfinite(square)) return std::nullopt;
+  double inverse = 0;  // of the degrees of freedom
+  for (const StandardError& part : parts) {
+    const double share = part.value * part.value / square;  // so that no square of it underflows
+    if (share > 0) inverse += share * share / part.df;
+  }
+  return StandardError{std::sqrt(square), 1 / inverse};
+}
+
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b) {
   if (a.n < 2 || b.n < 2) return std::nullopt;
-  const double part_a = a.variance / static_cast<double>(a.n);
-  const double part_b = b.variance / static_cast<double>(b.n);
-  const double square = part_a + part_b;
-  if (!(square > 0) || !std::isfinite(square)) return std::nullopt;
-  const double share_a = part_a / square;  // shares keep squares of tiny variances from underflow
-  const double share_b = part_b / square;
-  const double df = 1 / (share_a * share_a / static_cast<double>(a.n - 1) +
-                         share_b * share_b / static_cast<double>(b.n - 1));
-  return StandardError{std::sqrt(square), df};
+  const StandardError parts[] = {error_of_mean(a), error_of_mean(b)};
+  return error_of_sum(parts);
 }
 
 std::optional<StandardError> pooled_standard_error(const Moments& a, const Moments& b) {

@@ -41,7 +41,11 @@ struct StandardError {
 // Ratio of that interval's width to that of independent observations: the error's widening times
 // the ratio of t quantiles. Fewer than 3 degrees of freedom are taken for 3.
 double interval_widening(double df, const Widening& by, double confidence);
+StandardError error_of_mean(const Moments& of);
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b);
+// The error of a sum of estimates that know nothing of one another: squares add up, degrees of
+// freedom are Satterthwaite's (1946). Absent where that is 0 or can't be had.
+std::optional<StandardError> error_of_sum(std::span<const StandardError> parts);
 // The same of Student's test.
 std::optional<StandardError> pooled_standard_error(const Moments& a, const Moments& b);
 
