@@ -127,8 +127,8 @@ Estimate estimate_between(const CellMean& a, const CellMean& b) {
   }
   if (!a.error || !b.error) return of;
   const bool apart = a.highest_ms < b.lowest_ms || b.highest_ms < a.lowest_ms;
-  const stats::MeanError of_a{a.mean_ms, std::sqrt(a.error->square)};
-  const stats::MeanError of_b{b.mean_ms, std::sqrt(b.error->square)};
+  const stats::MeanError of_a{a.mean_ms, a.error->value};
+  const stats::MeanError of_b{b.mean_ms, b.error->value};
   const stats::StandardError errors[] = {
       {of_a.error / stats::log_scale(of_a, of_b, apart), a.error->df},
       {of_b.error / stats::log_scale(of_b, of_a, apart), b.error->df}};

@@ -49,8 +49,8 @@ struct CellMean {
   double mean_ms = 0;
   double lowest_ms = 0;  // of single rows
   double highest_ms = 0;
-  std::optional<SeriesError> error;  // absent: nothing shows it
-  int64_t processes = 0;             // whose means it is the mean of; 0: it is one of rows
+  std::optional<stats::StandardError> error;  // absent: nothing shows it
+  int64_t processes = 0;                      // whose means it is the mean of; 0: it is one of rows
   stats::Interval process_means_ms = {};
 };
 

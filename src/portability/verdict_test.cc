@@ -58,8 +58,8 @@ TEST(PortabilityVerdict, FewProcessesHaveARangeWhichAVerdictNeeds) {
     }
   }
   // Sure by the test, and by less than the margin of 5 %.
-  const CellMean a{10, 5, 15, SeriesError{1e-8, 2}, 3, {9.99, 10.01}};
-  const CellMean b{10.4, 5, 15, SeriesError{1e-8, 2}, 3, {10.39, 10.41}};
+  const CellMean a{10, 5, 15, stats::StandardError{1e-4, 2}, 3, {9.99, 10.01}};
+  const CellMean b{10.4, 5, 15, stats::StandardError{1e-4, 2}, 3, {10.39, 10.41}};
   const SpreadRatio ratio = shown(estimate_between(a, b), 0.95);
   const auto verdict = [&](const AdjustedTests& p, double margin) {
     return verdict_of({ratio.ratio, ratio.interval, true, ratio.process_range}, p, 0.05, margin);
@@ -302,8 +302,8 @@ TEST(PortabilityVerdict, AMeanIsAsSureAsItsProcessesAre) {
 }
 
 TEST(PortabilityVerdict, DegreesOfFreedomAreThoseOfTheMeanThatVaries) {
-  const CellMean sure{10, 5, 15, SeriesError{1e-8, 30}};
-  const CellMean unsure{10, 5, 15, SeriesError{1e-2, 3}};
+  const CellMean sure{10, 5, 15, stats::StandardError{1e-4, 30}};
+  const CellMean unsure{10, 5, 15, stats::StandardError{0.1, 3}};
   EXPECT_NEAR(estimate_between(unsure, sure).error->df, 3, 0.01);
   EXPECT_NEAR(estimate_between(sure, unsure).error->df, 3, 0.01);
   EXPECT_NEAR(estimate_between(unsure, unsure).error->df, 6, 0.01);

@@ -133,7 +133,7 @@ std::optional<MachineShare> take_machine_off(ProcessFigures& base, ProcessFigure
   share.explained = explained;
   const double of_slopes = unexplained / freedom * dot(apart, factor->solve(apart));
   const double missed = log_ratio * log_ratio * (1 - explained) / explained;
-  share.error = {of_slopes + missed, freedom};
+  share.error = {std::sqrt(of_slopes + missed), freedom};
   share.widening = (processes - 2) / freedom;
   for (ProcessFigures* side : {&base, &cand}) {
     for (size_t i = 0; i < side->size(); ++i) {
@@ -153,7 +153,6 @@ std::optional<MachineShare> combined_share(const std::vector<MachineShare>& part
   const auto count = static_cast<double>(cells);
   Vector logs{};
   double log_ratio = 0;
-  double error = 0;
   MachineShare whole;
   whole.error.df = std::numeric_limits<double>::infinity();
   for (const MachineShare& part : parts) {
@@ -161,14 +160,13 @@ std::optional<MachineShare> combined_share(const std::vector<MachineShare>& part
       logs[k] += std::log(part.yardsticks[k]) / static_cast<double>(parts.size());
     }
     log_ratio += std::log(part.ratio) / count;
-    error += std::sqrt(part.error.square) / count;
+    whole.error.value += part.error.value / count;
     whole.explained += part.explained / static_cast<double>(parts.size());
     whole.error.df = std::min(whole.error.df, part.error.df);
     whole.widening = std::max(whole.widening, part.widening);
   }
   std::ranges::transform(logs, whole.yardsticks.begin(), [](double x) { return std::exp(x); });
   whole.ratio = std::exp(log_ratio);
-  whole.error.square = error * error;
   return whole;
 }
 

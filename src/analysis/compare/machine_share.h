@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/contrast/serial.h"
 #include "analysis/rows/processes.h"
+#include "stats/hypotheses/tests.h"
 
 namespace assay {
 
@@ -29,7 +29,7 @@ struct MachineShare {
   double explained = 0;  // share of the variance among one side's processes, adjusted R^2
   // Error of ln(ratio): that of the slopes, and ln(ratio)^2 (1 - explained) / explained for the
   // part that yardsticks miss.
-  SeriesError error;
+  stats::StandardError error;
   // Factor on the variance within a side, (n - 2) / (n - 2 - slopes) for n processes of both sides,
   // because the slopes were fitted to these. Its degrees of freedom get the inverse.
   double widening = 1;

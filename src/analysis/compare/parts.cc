@@ -9,6 +9,7 @@
 #include "analysis/compare/crashes.h"
 #include "analysis/compare/spread.h"
 #include "analysis/contrast/process_range.h"
+#include "analysis/contrast/typical.h"
 #include "analysis/rows/processes.h"
 #include "stats/estimates/ratio.h"
 #include "stats/hypotheses/tests.h"
@@ -17,20 +18,6 @@
 
 namespace assay {
 namespace {
-
-// The error of a sum of parts that know nothing of one another. Degrees of freedom by Satterthwaite
-// (1946).
-std::optional<stats::StandardError> error_of(std::span<const SeriesError> parts) {
-  double square = 0;
-  for (const SeriesError& part : parts) square += part.square;
-  if (!(square > 0)) return std::nullopt;
-  double inverse = 0;  // of the degrees of freedom
-  for (const SeriesError& part : parts) {
-    const double share = part.square / square;
-    if (share > 0) inverse += share * share / part.df;
-  }
-  return stats::StandardError{std::sqrt(square), 1 / inverse};
-}
 
 // One bundle's rows of a cell beside the other's. `scale`: the divisor of its error,
 // stats::log_scale().
@@ -48,23 +35,23 @@ struct Side {
 
  private:
   static stats::MeanError mean_of(const ComparedSide& side) {
-    return {side.mean_ms, side.series ? std::sqrt(side.series->error.square) : 0};
+    return {side.mean_ms, side.series ? side.series->error.value : 0};
   }
 };
 
 // Both errors of ln(mean).
 struct LogErrors {
-  SeriesError error;
-  SeriesError cautious;
+  stats::StandardError error;
+  stats::StandardError cautious;
 };
 
 void add_tests(double log_ratio, const std::optional<LogErrors>& base,
                const std::optional<LogErrors>& cand, const CompareOptions& options,
                ComparedCell& cell) {
   const bool known = base && cand;
-  const SeriesError slopes = cell.machine ? cell.machine->error : SeriesError{0, 1};
-  const auto both = [&](SeriesError LogErrors::*which) {
-    return error_of(std::array{*base.*which, *cand.*which, slopes});
+  const stats::StandardError slopes = cell.machine ? cell.machine->error : stats::StandardError();
+  const auto both = [&](stats::StandardError LogErrors::*which) {
+    return stats::error_of_sum(std::array{*base.*which, *cand.*which, slopes});
   };
   fill_tests(log_ratio, known ? both(&LogErrors::error) : std::nullopt, options, cell);
   if (cell.error) cell.alarm_error = both(&LogErrors::cautious);
@@ -72,9 +59,8 @@ void add_tests(double log_ratio, const std::optional<LogErrors>& base,
 
 std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series, double scale) {
   if (!series) return std::nullopt;
-  const double square = scale * scale;
-  return LogErrors{{series->error.square / square, series->error.df},
-                   {series->cautious.square / square, series->cautious.df}};
+  return LogErrors{{series->error.value / scale, series->error.df},
+                   {series->cautious.value / scale, series->cautious.df}};
 }
 
 void scale_freedom(SeriesMean& series, double factor) {
@@ -84,8 +70,8 @@ void scale_freedom(SeriesMean& series, double factor) {
 
 void widen(SeriesMean& series, const std::optional<MachineShare>& machine) {
   if (!machine) return;
-  series.error.square *= machine->widening;
-  series.cautious.square *= machine->widening;
+  series.error.value *= std::sqrt(machine->widening);
+  series.cautious.value *= std::sqrt(machine->widening);
   scale_freedom(series, 1 / machine->widening);
 }
 
@@ -134,42 +120,26 @@ double least_freedom(const std::vector<Side>& sides) {
   return least;
 }
 
-// The mean's error of independent groups.
-class MeanError {
- public:
-  explicit MeanError(size_t groups) : weight_(1 / static_cast<double>(groups * groups)) {}
-  void add(const SeriesError& error) {
-    const double term = error.square * weight_;
-    square_ += term;
-    freedom_ += term * term / error.df;
-  }
-  // The larger of this and that.
-  SeriesError or_larger(const SeriesError& other) const {
-    if (other.square > square_) return other;
-    return {square_, square_ * square_ / freedom_};
-  }
-
- private:
-  double weight_;
-  double square_ = 0;
-  double freedom_ = 0;
-};
-
 // Errors of the mean over groups of ln(mean), the larger of two: that of the groups' own errors,
 // which know how far each drifted, and that of the series of them all, which knows their common
 // part.
 std::optional<LogErrors> combined_errors(const std::vector<Side>& sides,
                                          const std::optional<SeriesMean>& whole) {
-  MeanError error(sides.size());
-  MeanError cautious(sides.size());
+  std::vector<stats::StandardError> error;
+  std::vector<stats::StandardError> cautious;
   for (const Side& side : sides) {
-    const auto own = log_errors(side.compared->series, side.scale);
+    const auto own =
+        log_errors(side.compared->series, side.scale * static_cast<double>(sides.size()));
     if (!own) return std::nullopt;
-    error.add(own->error);
-    cautious.add(own->cautious);
+    error.push_back(own->error);
+    cautious.push_back(own->cautious);
   }
   if (!whole) return std::nullopt;
-  return LogErrors{error.or_larger(whole->error), cautious.or_larger(whole->cautious)};
+  const auto larger = [](const stats::StandardError& of_series, const auto& parts) {
+    const auto own = stats::error_of_sum(parts);
+    return own && own->value >= of_series.value ? *own : of_series;
+  };
+  return LogErrors{larger(whole->error, error), larger(whole->cautious, cautious)};
 }
 
 std::optional<double> relative_sd(std::span<const double> values) {
@@ -203,8 +173,7 @@ std::vector<double> process_means(const std::vector<Side>& sides) {
 }
 
 void cut_slowest_and_fastest(ComparedSide& side) {
-  if (side.figures.size() < kFewestToCut) return;
-  auto [values, freedom] = stats::trimmed_series(side.figures.values_ms, kCutProcesses);
+  auto [values, freedom] = cut_series(std::move(side.figures.values_ms));
   side.figures.values_ms = std::move(values);
   side.freedom = freedom;
 }

@@ -10,13 +10,6 @@
 
 namespace assay {
 
-// Share of a cell's processes that is cut at each end, by their typical calls: a neighbour on the
-// same core makes some of them up to twice as slow, as many in one run as in the next only by
-// chance.
-inline constexpr double kCutProcesses = 0.2;
-// With fewer, the cut costs more in degrees of freedom than it saves.
-inline constexpr size_t kFewestToCut = 10;
-
 struct CellPair {
   size_t stratum = 0;  // of the comparison
   std::string arm;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "analysis/compare/parts.h"
+#include "analysis/contrast/typical.h"
 #include "stats/samples/summary.h"
 
 namespace assay {
@@ -12,9 +12,7 @@ RunFigures run_figures(const Samples& samples, ProcessFigure figure) {
   RunFigures figures;
   for (const Group& group : samples.groups) {
     std::vector<double> values = process_figures(group, figure).values_ms;
-    if (figure == ProcessFigure::kMedian && values.size() >= kFewestToCut) {
-      values = stats::trimmed_series(values, kCutProcesses).values;
-    }
+    if (figure == ProcessFigure::kMedian) values = cut_series(std::move(values)).values;
     const auto mean = stats::mean(values);
     if (!mean || !(*mean > 0) || !std::isfinite(*mean)) continue;
     RunFigure of_cell{std::log(*mean), 0};

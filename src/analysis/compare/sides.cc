@@ -2,14 +2,13 @@
 #include "analysis/compare/sides.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "analysis/compare/crashes.h"
 #include "analysis/compare/judge.h"
 #include "analysis/compare/pairing.h"
-#include "analysis/compare/pairs.h"
-#include "analysis/contrast/process_range.h"
+#include "analysis/contrast/estimate.h"
+#include "analysis/contrast/typical.h"
 #include "analysis/rows/summary.h"
 #include "stats/samples/summary.h"
 
@@ -43,50 +42,44 @@ Pairing pair_sides(const Samples& samples) {
   return pairing;
 }
 
-// Units of a judged cell: pairs of processes or, where there is one and that is allowed, pairs of
-// rows.
+// A cell with the estimates of its pairs of repetitions.
 struct PairedCell {
   CellPair pair;
-  std::vector<PairedProcess> units;
-  int64_t processes = 0;
+  std::vector<PairedProcess> rounds;
+  Estimate means;
+  Estimate typical;
   bool judged = false;
-};
 
-PairedCell paired_cell(const Samples& samples, const Units& units, const CellPair& pair,
-                       const CompareOptions& options) {
-  PairedCell cell{pair, pair_up(samples, units, *pair.base, *pair.cand), 0, true};
-  cell.processes = static_cast<int64_t>(cell.units.size());
-  if (cell.processes > 1) return cell;
-  cell.judged = options.allow_single_process;
-  if (cell.judged) cell.units = split_pairs(cell.units);
-  return cell;
-}
+  bool by_processes() const { return rounds.size() > 1; }
+  const Estimate& of(ProcessFigure figure) const {
+    return figure == ProcessFigure::kMean ? means : typical;
+  }
+};
 
 ComparedSide describe_side(const PairedCell& cell, bool base) {
   std::vector<double> ms;
-  for (const PairedProcess& unit : cell.units) {
-    std::ranges::copy(base ? unit.base_ms : unit.cand_ms, std::back_inserter(ms));
+  for (const PairedProcess& round : cell.rounds) {
+    std::ranges::copy(base ? round.base_ms : round.cand_ms, std::back_inserter(ms));
   }
   ComparedSide side;
-  side.processes = cell.processes;
+  side.processes = std::ssize(cell.rounds);
   side.mean_ms = stats::mean(ms).value_or(0);
   const auto sd = stats::standard_deviation(ms);
   if (sd && side.mean_ms > 0) side.noise = *sd / side.mean_ms;
   return side;
 }
 
-void fill(const PairedRatio& ratio, bool judged, const CompareOptions& options,
-          ComparedCell& cell) {
-  fill_tests(ratio.log_ratio(), judged ? ratio.error() : std::nullopt, options, cell);
+void fill(const Estimate& of, bool judged, const CompareOptions& options, ComparedCell& cell) {
+  fill_tests(of.log_ratio, judged ? of.error : std::nullopt, options, cell);
   cell.alarm_error = cell.error;  // nothing lies between two runs here
   if (judged) cell.verdict = Verdict::kInconclusive;
-  cell.too_few = cell.by_processes && std::ssize(ratio.values) < kLeastProcessesOfInterval;
-  const auto logs = range_of(ratio.values);
-  if (!cell.too_few || !logs) return;
-  cell.ratio_range = stats::exp_of(*logs);
+  const SpreadRatio as_shown = shown(of, options.confidence);
+  if (cell.ratio_interval) cell.ratio_interval = as_shown.interval;
+  cell.too_few = of.too_few;
+  cell.ratio_range = as_shown.process_range;
 }
 
-ComparedCell cell_of(const Comparison& of, const PairedCell& paired, const PairedRatio& ratio) {
+ComparedCell cell_of(const Comparison& of, const PairedCell& paired, ProcessFigure figure) {
   ComparedCell cell;
   cell.phase = of.strata[paired.pair.stratum].phase;
   cell.stratum = paired.pair.stratum;
@@ -96,56 +89,47 @@ ComparedCell cell_of(const Comparison& of, const PairedCell& paired, const Paire
   cell.n_base = static_cast<int64_t>(paired.pair.base->warm.size());
   cell.n_cand = static_cast<int64_t>(paired.pair.cand->warm.size());
   cell.difference_ms = cell.cand->mean_ms - cell.base->mean_ms;
-  cell.by_processes = paired.processes > 1;
+  cell.by_processes = paired.by_processes();
   cell.lost_factor = bounds_of_lost(paired.pair);
-  fill(ratio, paired.judged, of.options, cell);
+  fill(paired.of(figure), paired.judged, of.options, cell);
   return cell;
 }
 
-// Combines the cells of one arm in one phase, if there are several.
-void combine(const Comparison& of, const std::vector<PairedRatio>& ratios,
-             const std::vector<size_t>& members, ComparedCells& out) {
-  if (members.size() < 2) return;
+// The cells of one arm in one phase as one.
+ComparedCell combine_arm(const Comparison& of, const std::vector<const PairedCell*>& members,
+                         ProcessFigure figure) {
   ComparedCell cell;
-  cell.phase = out.cells[members[0]].phase;
-  cell.arm = out.cells[members[0]].arm;
-  cell.strata = static_cast<int64_t>(members.size());
-  cell.by_processes = true;
-  bool judged = true;
-  std::vector<PairedRatio> parts;
+  cell.phase = of.strata[members[0]->pair.stratum].phase;
+  cell.arm = members[0]->pair.arm;
+  cell.strata = std::ssize(members);
+  cell.by_processes = std::ranges::all_of(members, &PairedCell::by_processes);
+  const bool judged = std::ranges::all_of(members, &PairedCell::judged);
+  std::vector<Estimate> parts;
   std::vector<std::optional<stats::Interval>> lost;
-  for (const size_t member : members) {
-    const ComparedCell& part = out.cells[member];
-    parts.push_back(ratios[member]);
-    lost.push_back(part.lost_factor);
-    cell.n_base += part.n_base;
-    cell.n_cand += part.n_cand;
-    cell.by_processes = cell.by_processes && part.by_processes;
-    judged = judged && part.verdict.has_value();
+  for (const PairedCell* part : members) {
+    parts.push_back(part->of(figure));
+    lost.push_back(bounds_of_lost(part->pair));
+    cell.n_base += std::ssize(part->pair.base->warm);
+    cell.n_cand += std::ssize(part->pair.cand->warm);
   }
   cell.lost_factor = combined_bounds(lost);
-  fill(combine_ratios(parts), judged, of.options, cell);
-  out.combined.push_back(std::move(cell));
+  fill(combine(parts), judged, of.options, cell);
+  return cell;
 }
 
 ComparedCells compare_pairs(const std::vector<PairedCell>& cells,
                             const std::vector<std::string>& arms, ProcessFigure figure,
                             const Comparison& of) {
   ComparedCells out;
-  std::vector<PairedRatio> ratios;
-  for (const PairedCell& paired : cells) {
-    const auto ratio = paired_ratio(paired.units, figure);
-    if (!ratio) continue;
-    out.cells.push_back(cell_of(of, paired, *ratio));
-    ratios.push_back(*ratio);
-  }
+  for (const PairedCell& paired : cells) out.cells.push_back(cell_of(of, paired, figure));
   for (const Phase phase : kPhases) {
     for (const std::string& arm : arms) {
-      std::vector<size_t> members;
-      for (size_t i = 0; i < out.cells.size(); ++i) {
-        if (out.cells[i].phase == phase && out.cells[i].arm == arm) members.push_back(i);
+      std::vector<const PairedCell*> members;
+      for (const PairedCell& cell : cells) {
+        const bool alike = of.strata[cell.pair.stratum].phase == phase && cell.pair.arm == arm;
+        if (alike) members.push_back(&cell);
       }
-      combine(of, ratios, members, out);
+      if (members.size() > 1) out.combined.push_back(combine_arm(of, members, figure));
     }
   }
   return out;
@@ -183,16 +167,28 @@ Result<Comparison> compare_sides(const Bundle& bundle, const CompareOptions& opt
   out.crashes = compare_crashes(out.strata, pairing.pairs, options);
   const Units units(samples, true);
   std::vector<PairedCell> cells;
+  std::vector<GroupPair> family;
   for (const CellPair& pair : sort_out(pairing.pairs, true, out)) {
-    PairedCell cell = paired_cell(samples, units, pair, options);
+    PairedCell cell{pair, pair_up(samples, units, *pair.base, *pair.cand), {}, {}, true};
     if (!units.paired(pair.base->stratum)) {
       out.not_comparable.push_back({pair.stratum, pair.arm, "its blocks aren't whole"});
-    } else if (cell.units.empty()) {
+    } else if (cell.rounds.empty()) {
       out.not_comparable.push_back({pair.stratum, pair.arm, "no repetition is ok on both sides"});
     } else {
+      cell.judged = cell.by_processes() || options.allow_single_process;
+      cell.typical = typical_estimate(cell.rounds, cell.by_processes());
+      family.push_back({samples.index_of(*pair.cand), samples.index_of(*pair.base)});
       cells.push_back(std::move(cell));
     }
   }
+  std::vector<Estimate> estimates = estimates_of(samples, units, family);
+  for (size_t i = 0; i < cells.size(); ++i) cells[i].means = std::move(estimates[i]);
+  std::erase_if(cells, [&](const PairedCell& cell) {
+    const std::string& reason =
+        cell.means.why_absent.empty() ? cell.typical.why_absent : cell.means.why_absent;
+    if (!reason.empty()) out.not_comparable.push_back({cell.pair.stratum, cell.pair.arm, reason});
+    return !reason.empty();
+  });
   ComparedCells means = compare_pairs(cells, pairing.arms, ProcessFigure::kMean, out);
   judge_cells(std::move(means), compare_pairs(cells, pairing.arms, ProcessFigure::kMedian, out),
               out);

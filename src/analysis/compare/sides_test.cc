@@ -1,11 +1,11 @@
-// Two sides of one bundle: pairs by hand, and verdicts on bundles made by code.
+// Two sides of one bundle: pairs, and verdicts on bundles made by code.
 #include "analysis/compare/sides.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 
-#include "analysis/compare/pairs.h"
+#include "analysis/contrast/units.h"
 #include "analysis/rows/synthetic_bundle.h"
 
 namespace assay {
@@ -14,84 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// A process with the base's and the candidate's times.
-PairedProcess process(int64_t number, std::vector<double> base, std::vector<double> cand) {
-  return {number, std::move(base), std::move(cand)};
-}
-
-// x = {11, 22}, y = {10, 20} of one process and {33}, {30} of the other: R = 1.1 exactly, and no
-// process is off it.
-TEST(PairedRatio, OfProportionalTimesIsTheirRatioWithoutError) {
-  const std::vector processes = {process(0, {10, 20}, {11, 22}), process(1, {30}, {33})};
-  for (const ProcessFigure figure : {ProcessFigure::kMean, ProcessFigure::kMedian}) {
-    const auto ratio = paired_ratio(processes, figure);
-    ASSERT_TRUE(ratio);
-    EXPECT_NEAR(ratio->log_ratio(), std::log(1.1), 1e-12);
-    const auto error = ratio->error();
-    EXPECT_TRUE(!error || error->value < 1e-12);
-  }
-}
-
-// Means of 18 and 15: R = 1.2. Process 0 is off by 39 - 1.2 * 30 = 3, process 1 by 33 - 36 = -3.
-// se(R) = sqrt(2 / 1 * (9 + 9)) / 60 = 0.1, and of ln R: 0.1 / 1.2, with 1 degree of freedom.
-TEST(PairedRatio, OfSidesThatAreApartHasTheErrorOfAClusteredRatio) {
-  const std::vector processes = {process(0, {10, 20}, {15, 24}), process(1, {15, 15}, {16, 17})};
-  const auto ratio = paired_ratio(processes, ProcessFigure::kMean);
-  ASSERT_TRUE(ratio);
-  EXPECT_NEAR(ratio->log_ratio(), std::log(1.2), 1e-12);
-  ASSERT_TRUE(ratio->error());
-  EXPECT_NEAR(ratio->error()->value, 0.1 / 1.2, 1e-12);
-  EXPECT_EQ(ratio->error()->df, 1);
-}
-
-// The same sums, but the first pair's candidate is the faster one: t of ln R is that of the
-// difference of means, 3 with an error of sqrt(2 / 1 * (9 + 9)) / 4.
-TEST(PairedRatio, OfSidesThatOverlapHasTheErrorOfTheDifference) {
-  const std::vector processes = {process(0, {10, 20}, {9, 30}), process(1, {15, 15}, {16, 17})};
-  const auto ratio = paired_ratio(processes, ProcessFigure::kMean);
-  ASSERT_TRUE(ratio);
-  EXPECT_NEAR(ratio->log_ratio(), std::log(1.2), 1e-12);
-  ASSERT_TRUE(ratio->error());
-  EXPECT_NEAR(ratio->log_ratio() / ratio->error()->value, 3 / 1.5, 1e-12);
-}
-
-// Six of 200 calls of one side took a hundred times their time: t of the difference is sqrt(6), and
-// by an error relative to the side's own mean it would be 4.5.
-TEST(PairedRatio, AFewStoppedCallsAreNoProof) {
-  std::vector<PairedProcess> processes;
-  for (int64_t p = 0; p < 20; ++p) {
-    PairedProcess& one = processes.emplace_back(process(p, {}, {}));
-    for (int64_t i = 0; i < 10; ++i) {
-      const double wobble = 0.01 * static_cast<double>((3 * i + p) % 7);
-      one.base_ms.push_back(1 + wobble);
-      one.cand_ms.push_back(i == 0 && p < 6 ? 100 : 1.06 - wobble);
-    }
-  }
-  const auto ratio = paired_ratio(processes, ProcessFigure::kMean);
-  ASSERT_TRUE(ratio);
-  ASSERT_TRUE(ratio->error());
-  EXPECT_LT(ratio->log_ratio() / ratio->error()->value, 3);
-}
-
-TEST(PairedRatio, OfTypicalCallsIsNotMovedByAStoppedCall) {
-  const std::vector processes = {process(0, {10, 10, 10}, {11, 11, 5000}),
-                                 process(1, {10, 10, 4000}, {11, 11, 11})};
-  const auto ratio = paired_ratio(processes, ProcessFigure::kMedian);
-  ASSERT_TRUE(ratio);
-  EXPECT_NEAR(ratio->log_ratio(), std::log(1.1), 1e-12);
-}
-
-// Two cells with values +a and -a of the same two processes: together they cancel, where the
-// processes are the same ones; of one sign they add up.
-TEST(PairedRatio, CellsOfTheSameProcessesCountTogether) {
-  const PairedRatio up{{0, 1}, {0.02, -0.02}, 1};
-  const PairedRatio down{{0, 1}, {-0.02, 0.02}, 1};
-  const PairedRatio both[] = {up, up};
-  const PairedRatio against[] = {up, down};
-  EXPECT_NEAR(combine_ratios(both).error()->value, up.error()->value, 1e-12);
-  EXPECT_FALSE(combine_ratios(against).error());
-}
 
 TEST(PairUp, LeavesOutWhatOneSideLostAndJoinsProcessesThatShareASide) {
   SyntheticBundle made(1);
@@ -108,7 +30,6 @@ TEST(PairUp, LeavesOutWhatOneSideLostAndJoinsProcessesThatShareASide) {
   EXPECT_EQ(processes[0].base_ms.size(), 2u)
       << "process 0 of the base with 0 and 5 of the candidate";
   EXPECT_EQ(processes[1].base_ms.size(), 3u);
-  EXPECT_EQ(split_pairs(processes).size(), 8u);
 }
 
 // Both sides on two prompt lengths; the candidate takes `slower` times as long on the longer one.

@@ -50,23 +50,28 @@ void add_rounds(const PairUnits& units, Estimate& of) {
   of.shares = {{units.keys, shares(logs, *mean, 1)}};
 }
 
-// The error of the mean over strata: units of one key count together.
+// The error of the mean over strata: units of one key count together. A stratum that lacks some of
+// the keys adds more in each of its own, so that by itself it has its own error.
 std::optional<stats::StandardError> error_of_keys(std::span<const Estimate> parts) {
   std::vector<stats::StandardError> samples;
   for (size_t s = 0; s < parts[0].shares.size(); ++s) {
     std::map<int64_t, double> by_key;
     for (const Estimate& part : parts) {
       if (part.shares.size() != parts[0].shares.size()) return std::nullopt;
+      for (const int64_t key : part.shares[s].keys) by_key[key] = 0;
+    }
+    const auto all = static_cast<double>(by_key.size());
+    for (const Estimate& part : parts) {
       const UnitShares& units = part.shares[s];
-      const auto all = static_cast<double>(parts.size() * units.values.size());
+      const auto n = static_cast<double>(units.values.size());
+      const double weight =
+          std::sqrt(all * (all - 1) / (n * (n - 1))) / static_cast<double>(parts.size());
       for (size_t u = 0; u < units.values.size(); ++u) {
-        by_key[units.keys[u]] += units.values[u] / all;
+        by_key[units.keys[u]] += weight * units.values[u];
       }
     }
     std::vector<double> values;
-    for (const auto& [key, value] : by_key) {
-      values.push_back(static_cast<double>(by_key.size()) * value);
-    }
+    for (const auto& [key, value] : by_key) values.push_back(value);
     const auto moments = stats::moments(values);
     if (!moments) return std::nullopt;
     samples.push_back(stats::error_of_mean(*moments));
@@ -185,7 +190,8 @@ Estimate combine(std::span<const Estimate> parts) {
     beyond = {beyond.low + std::log(part.beyond.low) / count,
               beyond.high + std::log(part.beyond.high) / count};
     if (part.error) errors.push_back({part.error->value / count, part.error->df});
-    if (part.widening.error > all.widening.error) all.widening = part.widening;
+    const auto width = [](const stats::Widening& by) { return std::pair(by.error, -by.df); };
+    if (width(part.widening) > width(all.widening)) all.widening = part.widening;
   }
   if (all.too_few) all.range = stats::exp_of(range);
   all.beyond = stats::exp_of(beyond);

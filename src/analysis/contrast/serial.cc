@@ -38,11 +38,6 @@ double cautious_r(std::span<const double> series) {
   return whole ? std::max(r, r_of_size(series.size(), whole->size)) : r;
 }
 
-SeriesError error_of_mean(const stats::Moments& of, const stats::Widening& widening) {
-  const stats::StandardError error = stats::error_of_mean(of).widened(widening);
-  return {error.value * error.value, error.df};
-}
-
 // Drift of a series: true if it shows, true if it might be there.
 struct Drift {
   bool shows = false;
@@ -86,16 +81,17 @@ std::vector<std::optional<SeriesMean>> series_means(std::span<const std::vector<
     result.mean = moments->mean;
     result.sd = std::sqrt(moments->variance);
     result.n_effective = static_cast<double>(moments->n) / dependence[i].inflation;
-    result.error = error_of_mean(*moments, dependence[i].widening);
+    const stats::StandardError independent = stats::error_of_mean(*moments);
+    result.error = independent.widened(dependence[i].widening);
     const double r = std::max(dependence[i].r, cautious_r(family[i]));
     result.cautious =
-        error_of_mean(*moments, stats::first_order_widening(moments->n, r, dependence[i].r_error));
+        independent.widened(stats::first_order_widening(moments->n, r, dependence[i].r_error));
     if (!drift[i].possible) continue;
     const double way = drift_of(family[i]);
-    result.cautious.square += way * way / 4;
+    result.cautious.value = std::hypot(result.cautious.value, way / 2);
     if (!drift[i].shows) continue;
     result.drift = way;
-    result.error.square += way * way / 4;
+    result.error.value = std::hypot(result.error.value, way / 2);
   }
   return all;
 }

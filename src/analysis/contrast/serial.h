@@ -7,22 +7,18 @@
 #include <span>
 #include <vector>
 
-namespace assay {
+#include "stats/hypotheses/tests.h"
 
-// Variance of a mean, and its degrees of freedom.
-struct SeriesError {
-  double square = 0;
-  double df = 0;
-};
+namespace assay {
 
 struct SeriesMean {
   int64_t n = 0;
   double mean = 0;
   double sd = 0;
-  double n_effective = 0;       // independent repetitions that would tell as much; at most n
-  std::optional<double> drift;  // first row to last, in the series' unit; absent: no trend found
-  SeriesError error;            // for verdicts and intervals
-  SeriesError cautious;         // for alarms, which fail a build
+  double n_effective = 0;         // independent repetitions that would tell as much; at most n
+  std::optional<double> drift;    // first row to last, in the series' unit; absent: no trend found
+  stats::StandardError error;     // for verdicts and intervals
+  stats::StandardError cautious;  // for alarms, which fail a build
 };
 
 // Each error is (widening sd)^2 / n + drift^2 / 4. A series that drifts has no one level, and its

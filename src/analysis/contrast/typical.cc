@@ -19,6 +19,14 @@ std::vector<double> log_ratios(const PairedProcess& round) {
   return logs;
 }
 
+std::vector<double> median_log_ratios(const std::vector<PairedProcess>& rounds) {
+  std::vector<double> medians;
+  for (const PairedProcess& round : rounds) {
+    medians.push_back(*stats::median(stats::sorted(log_ratios(round))));
+  }
+  return medians;
+}
+
 // Number of values that may lie below the interval of a median of n: the largest k for which
 // P(Binomial(n, 1/2) < k) is at most (1 - confidence) / 2. 0: even the extremes are too near.
 int64_t median_rank(int64_t n, double confidence) {
@@ -48,10 +56,7 @@ std::optional<SpreadRatio> of_repetitions(std::vector<double> logs, double widen
 
 std::optional<SpreadRatio> of_rounds(const std::vector<PairedProcess>& rounds,
                                      const stats::Widening& widening, double confidence) {
-  std::vector<double> medians;
-  for (const PairedProcess& round : rounds) {
-    medians.push_back(*stats::median(stats::sorted(log_ratios(round))));
-  }
+  const std::vector<double> medians = median_log_ratios(rounds);
   const auto moments = stats::moments(medians);
   if (!moments) return std::nullopt;
   if (moments->n < kLeastProcessesOfInterval) {
@@ -76,6 +81,41 @@ std::optional<SpreadRatio> typical_ratio(const ContrastInputs& in, const GroupPa
     return of_rounds(rounds, widening, confidence);
   }
   return of_repetitions(log_ratios(rounds[0]), widening.error, confidence);
+}
+
+stats::TrimmedSeries cut_series(std::vector<double> values) {
+  constexpr size_t kFewest = 10;
+  if (values.size() < kFewest) return {std::move(values), 1};
+  return stats::trimmed_series(values, 0.2);
+}
+
+Estimate typical_estimate(const std::vector<PairedProcess>& rounds, bool by_processes) {
+  Estimate of{.unit = by_processes ? ContrastUnit::kProcesses : ContrastUnit::kRepetitions,
+              .paired = true};
+  std::vector<double> values = by_processes ? median_log_ratios(rounds) : log_ratios(rounds[0]);
+  if (by_processes && std::ssize(values) < kLeastProcessesOfInterval) {
+    of.too_few = true;
+    if (const auto logs = range_of(values)) of.range = stats::exp_of(*logs);
+  }
+  auto [kept, freedom] = cut_series(std::move(values));
+  values = std::move(kept);
+  of.widening.df = freedom;
+  of.log_ratio = stats::mean(values).value_or(0);
+  if (values.empty() || !std::isfinite(of.log_ratio)) {
+    of.why_absent = "its times have no ratio";
+    return of;
+  }
+  const auto moments = stats::moments(values);
+  if (moments && moments->variance > 0) {
+    of.error = stats::error_of_mean(*moments).widened(of.widening);
+  }
+  UnitShares shares;
+  for (size_t i = 0; i < values.size(); ++i) {
+    shares.keys.push_back(by_processes ? rounds[i].number : static_cast<int64_t>(i));
+    shares.values.push_back(values[i] - of.log_ratio);
+  }
+  of.shares = {std::move(shares)};
+  return of;
 }
 
 }  // namespace assay

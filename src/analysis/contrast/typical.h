@@ -3,7 +3,8 @@
 
 #include <optional>
 
-#include "analysis/contrast/contrast.h"
+#include "analysis/contrast/estimate.h"
+#include "stats/samples/summary.h"
 
 namespace assay {
 
@@ -15,5 +16,15 @@ namespace assay {
 // interval (5 repetitions, 1 round). `confidence`: of the interval.
 std::optional<SpreadRatio> typical_ratio(const ContrastInputs& in, const GroupPair& pair,
                                          const stats::Widening& widening, double confidence);
+
+// Figures of units with a fifth cut at each end (stats::trimmed_series()), because a neighbour on
+// the same core makes some processes up to twice as slow, as many in one run as in the next only by
+// chance. Fewer than ten stay as they are: the cut would cost more in degrees of freedom than it
+// saves.
+stats::TrimmedSeries cut_series(std::vector<double> values);
+
+// The same as an estimate: the mean over rounds of the medians of ln(cand / base), or over the
+// repetitions of one round, as a cut_series(). It isn't widened by what units have in common.
+Estimate typical_estimate(const std::vector<PairedProcess>& rounds, bool by_processes);
 
 }  // namespace assay
