@@ -258,8 +258,8 @@ class RowMaker {
     const bool candidate = i == 0 && !run.means;
     const bool warmup = run.samples[i].cold;
     row.process = processes_[cell];
-    row.repetition =
-        processes_[cell] * longest_ + (run.own_processes ? 0 : static_cast<int64_t>(i));
+    row.repetition = run.own_processes ? processes_[cell]
+                                       : processes_[cell] * longest_ + static_cast<int64_t>(i);
     row.block = repetitions_[cell]++;
     row.order_index = static_cast<int64_t>(made_.rows.size());
     row.cold = warmup || (candidate && (first_ == FirstSamples::kCold ||

@@ -314,9 +314,15 @@ std::string hint_text(const Findings& findings, const Stretch& stretch) {
   return fmt::format("these rows show {} % or more", percent_number(*nearest->minimum_detectable));
 }
 
+bool is_sequential(const Findings& findings) {
+  return findings.study.order == "sequential";
+}
+
 std::string clause_of(const Findings& findings, const AlikeArms& of, const PhaseStrata& phase) {
-  std::string text =
-      fmt::format("{} {}", listed(of.arms, kMostNames), of.arms.size() == 1 ? "is" : "are");
+  // A difference in time and one between arms look alike where each arm had its own time.
+  const bool one_arm = of.arms.size() == 1;
+  const char* verb = is_sequential(findings) ? (one_arm ? "was" : "were") : one_arm ? "is" : "are";
+  std::string text = fmt::format("{} {}", listed(of.arms, kMostNames), verb);
   std::vector<std::string> parts;
   for (size_t i = 0; i < of.stretches.size(); ++i) {
     const Stretch& stretch = of.stretches[i];
@@ -358,6 +364,11 @@ std::string sentence_of(const Findings& findings, const PhaseStrata& phase,
       break;
     }
     clauses.push_back(clause_of(findings, arms, phase));
+  }
+  const auto compared = [](const ArmFigures& of) { return of.ratio.values.has_value(); };
+  if (is_sequential(findings) && std::ranges::any_of(answer.arms, compared)) {
+    clauses.emplace_back(
+        "measured one after the other: what changed on the machine between is in this ratio");
   }
   const auto baseline = std::ranges::find(answer.arms, findings.study.baseline, &ArmFigures::arm);
   const auto told = baseline != answer.arms.end() ? baseline : answer.arms.begin();

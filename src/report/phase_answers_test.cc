@@ -64,6 +64,17 @@ TEST(PhaseAnswers, OneVerdictIsOneClause) {
               StartsWith("Prefill: compiled is as fast as eager (+0.1 % of time [-1.9, +2.1]);"));
 }
 
+TEST(PhaseAnswers, OneAfterTheOtherSaysWhatWasAndWhatTheRatioContains) {
+  Findings findings = with_verdicts({{Verdict::kSlower, 1.04}});
+  findings.study.order = "sequential";
+  EXPECT_EQ(said(findings),
+            "Prefill: compiled was slower than eager (4.0 % more time [2.0, 6.0]); measured one "
+            "after the other: what changed on the machine between is in this ratio; eager takes "
+            "10.0 ms [9.80, 10.2], 1000 tokens/s.");
+  findings.contrasts.clear();
+  EXPECT_THAT(said(findings), Not(HasSubstr("this ratio")));
+}
+
 TEST(PhaseAnswers, AChangeOfVerdictNamesTheLengths) {
   EXPECT_THAT(
       said(with_verdicts(

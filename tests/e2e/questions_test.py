@@ -3,12 +3,14 @@
 usage: questions_test.py ASSAY
 """
 
+import json
 import pathlib
 import re
 import sys
 import tempfile
 import unittest
 
+from import_compare_test import llama_bench
 from program import ProgramTest
 from resume_test import write_checkpoint
 
@@ -58,6 +60,13 @@ class Questions(ProgramTest):
     def test_how_fast_is_this_command(self):
         self.assertRegex(self.answers("probe", "-r", "3", "--", "sleep", "0.02"),
                          r"^mean of 3 invocations: 0\.0\d+ s, 95 % interval \[0\.0\d+, 0\.\d+\]")
+
+    def test_is_my_llama_bench_file_of_yesterday_better_than_todays(self):
+        for day, slower in (("yesterday", 1.0), ("today", 1.25)):
+            (self.folder / f"{day}.json").write_text(json.dumps(llama_bench(slower)))
+        said = self.answers("compare", "yesterday.json", "today.json")
+        self.assertRegex(said, r"prefill slower, 1\.25 \[[\d.]+, [\d.]+\] of the base's time; kv_decode slower, 1\.25 \[")
+        self.assertIn("what changed on the machine between is in this ratio", said)
 
     def test_did_anything_void_the_result(self):
         self.assertRegex(self.answers("gate", "base", status=(0, 1)), r"^(pass|not decided|FAIL): .*gates?")

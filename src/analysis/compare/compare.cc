@@ -6,6 +6,7 @@
 
 #include "analysis/compare/crashes.h"
 #include "analysis/compare/judge.h"
+#include "analysis/compare/other_tools.h"
 #include "analysis/compare/pairing.h"
 #include "analysis/compare/parts.h"
 #include "analysis/rows/summary.h"
@@ -74,9 +75,11 @@ Comparison compare_samples(const Samples& base, const Samples& cand, const Compa
 Result<std::vector<AxisDifference>> varied_axes(const Bundle& base, const Bundle& cand,
                                                 const std::set<std::string>& vary) {
   auto differences = identity_differences(base, cand);
+  const bool of_tools = is_imported(base) && is_imported(cand);
   std::vector<std::string> refused;
   for (const AxisDifference& d : differences) {
     if (vary.contains(d.axis)) continue;
+    if (of_tools && is_of_newer_build(d, differences)) continue;
     const auto shown = [](const std::string& value) {
       return value.empty() ? "nothing" : quoted_excerpt(value);
     };
@@ -115,6 +118,7 @@ Result<Comparison> compare(const Bundle& base, const Bundle& cand, const Compare
   out.base_load = machine_load(base);
   out.cand_load = machine_load(cand);
   out.load_differences = load_differences(out.base_load, out.cand_load);
+  if (is_imported(base) && is_imported(cand)) out.caveat = caveat_of_other_tools(out);
   ASSAY_CHECK(check_common_cells(out));
   return out;
 }

@@ -23,7 +23,7 @@
 
 namespace assay {
 
-inline constexpr int kComparisonSchemaVersion = 4;
+inline constexpr int kComparisonSchemaVersion = 5;
 
 struct CompareOptions {
   double margin = 0.02;  // a regression is slower by more than this; equivalent is within it
@@ -165,6 +165,7 @@ struct Comparison {
   MachineLoad base_load;
   MachineLoad cand_load;
   std::vector<std::string> load_differences;
+  std::string caveat;  // of a comparison of other tools' files (other_tools.h)
 
   // Cells without a verdict.
   int64_t undecided() const;

@@ -138,6 +138,7 @@ Json comparison_to_json(const Comparison& c) {
           {"runs", {{"ref", c.base_runs}, {"cmp", c.cand_runs}}},
           {"in_one_run", c.in_one_run},
           {"history_runs", c.history_runs},
+          {"caveat", c.caveat.empty() ? Json() : Json(c.caveat)},
           {"options", options_json(c.options)},
           {"varied", std::move(varied)},
           {"families", std::move(families)},

@@ -9,6 +9,7 @@
 
 #include "analysis/compare/demands.h"
 #include "analysis/compare/false_alarms.h"
+#include "analysis/compare/other_tools.h"
 #include "analysis/compare/runs.h"
 #include "analysis/compare/sides.h"
 #include "artifact/each_once.h"
@@ -17,6 +18,7 @@
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
 #include "cli/bundles/history_folder.h"
+#include "cli/bundles/result_files.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "cli/output_file.h"
@@ -164,10 +166,10 @@ Result<int> measure_both_sides(const Request& request, CompareFormat format) {
   return compare_both_sides(request, options.bundle, format);
 }
 
-Result<std::vector<Bundle>> read_bundles(const std::vector<std::string>& folders) {
+Result<std::vector<Bundle>> read_bundles(const std::vector<std::string>& paths) {
   std::vector<Bundle> bundles;
-  for (const std::string& folder : folders) {
-    ASSAY_TRY(Bundle bundle, read_bundle(folder));
+  for (const std::string& path : paths) {
+    ASSAY_TRY(Bundle bundle, read_bundle_or_results(path));
     bundles.push_back(std::move(bundle));
   }
   return bundles;
@@ -180,6 +182,12 @@ Result<Comparison> compare_bundles(const Request& request, const std::vector<Bun
     ASSAY_TRY(std::string axis, parse_axis(word, base.front(), cand.front()));
     vary.insert(std::move(axis));
   }
+  CompareOptions options = request.options;
+  if (std::ranges::all_of(base, is_imported) && std::ranges::all_of(cand, is_imported)) {
+    vary.merge(axes_of_other_tools());
+    // A build that fails on a demand has to name the rows of one process itself.
+    if (!request.demands.any()) options = options_for_other_tools(base[0], cand[0], options);
+  }
   if (base.size() + cand.size() > 2) {
     if (!request.history.empty()) {
       return bad_input(
@@ -187,11 +195,11 @@ Result<Comparison> compare_bundles(const Request& request, const std::vector<Bun
           "show the spread between runs)",
           base.size(), cand.size());
     }
-    return compare_runs(base, cand, request.options, vary);
+    return compare_runs(base, cand, options, vary);
   }
-  if (request.history.empty()) return compare(base[0], cand[0], request.options, vary);
+  if (request.history.empty()) return compare(base[0], cand[0], options, vary);
   ASSAY_TRY(const History history, read_history(request.history, base[0], cand[0], vary));
-  return compare_with_history(base[0], cand[0], request.options, vary, history);
+  return compare_with_history(base[0], cand[0], options, vary, history);
 }
 
 // BASE CAND, or BASE... -- CAND...

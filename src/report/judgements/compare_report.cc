@@ -361,7 +361,8 @@ Document comparison_document(const Comparison& c, const CompareDemands& demands)
   Document document{.title = fmt::format("Comparison: {} with {}", c.cand_name, c.base_name),
                     .failed = word != "passes",
                     .outcome = verdict_sentences(c, demands)};
-  document.outcome.insert(document.outcome.begin(), verdict_headline(c, demands));
+  const std::vector<std::string> top = verdict_top(c, demands);
+  document.outcome.insert(document.outcome.begin(), top.begin(), top.end());
   for (const Phase phase : kPhases) {
     document.sections.push_back({.title = std::string(phase_name(phase)),
                                  .figures = {fmt::format("{}-compared", phase_name(phase))},
@@ -389,8 +390,11 @@ std::string render_comparison(const Comparison& c, OutputFormat format,
   std::vector<ReportSection> sections = sections_of(c);
   sections.push_back({"Verdict", verdict_sentences(c, demands)});
   // A reader sees the end of a long text first, and a script its beginning: both have the verdict.
-  return join(screen_lines(verdict_headline(c, demands), 2, 3), "\n") + "\n\n" +
-         render_text(sections);
+  std::string top;
+  for (const std::string& line : verdict_top(c, demands)) {
+    top += join(screen_lines(line, 2, 3), "\n") + "\n";
+  }
+  return top + "\n" + render_text(sections);
 }
 
 std::string render_self_test(const SelfTest& test, const CompareOptions& options,

@@ -7,6 +7,7 @@
 #include "analysis/compare/history.h"
 #include "base/add_once.h"
 #include "base/text/text.h"
+#include "report/answers.h"
 #include "report/judgements/compare_cells.h"
 
 namespace assay {
@@ -61,7 +62,7 @@ std::string counts_line(const Comparison& c) {
 
 // Adds how many cells weren't judged, or by the rows of one process a side.
 void add_basis(const Comparison& c, std::vector<std::string>& lines) {
-  if (c.undecided() > 0) {
+  if (c.undecided() > 0 && c.caveat.empty()) {
     lines.push_back(
         fmt::format("{} of {} {} (the study's key `processes` gives them several; "
                     "--allow-single-process judges them by their rows).",
@@ -70,11 +71,12 @@ void add_basis(const Comparison& c, std::vector<std::string>& lines) {
   const auto by_rows = std::ranges::count_if(
       c.cells, [](const ComparedCell& cell) { return cell.verdict && !cell.by_processes; });
   if (by_rows > 0) {
-    lines.push_back(fmt::format(
-        "{} of {} {} judged by the rows of one process a side (--allow-single-process). "
-        "Two processes of one program may differ by more than their rows show, so a difference "
-        "may come from the process and not from the program.",
-        by_rows, counted(std::ssize(c.cells), "cell"), by_rows == 1 ? "is" : "are"));
+    lines.push_back(
+        fmt::format("{} of {} {} judged by the rows of one process a side{}. Two processes of one "
+                    "program may differ by more than their rows show, so a difference "
+                    "may come from the process and not from the program.",
+                    by_rows, counted(std::ssize(c.cells), "cell"), by_rows == 1 ? "is" : "are",
+                    c.caveat.empty() ? " (--allow-single-process)" : ""));
   }
 }
 
@@ -211,6 +213,41 @@ std::string closing_line(const Comparison& c) {
   return text;
 }
 
+// "slower, 1.10 [1.06, 1.14]"; of cells with several verdicts "2 slower, 1 inconclusive, 0.98 to
+// 1.10 [0.95, 1.14]"; empty: no cell of the phase has a ratio.
+std::string phase_text(const Comparison& c, Phase phase) {
+  std::map<std::string, int> counts;
+  RatioRange range;
+  stats::Interval ratios = {};
+  for (const ComparedCell& cell : c.cells) {
+    if (cell.phase != phase) continue;
+    if (counts.empty()) ratios = {cell.ratio, cell.ratio};
+    ratios = {std::min(ratios.low, cell.ratio), std::max(ratios.high, cell.ratio)};
+    ++counts[std::string(cell.verdict ? verdict_name(*cell.verdict) : "not decided")];
+    range.add(cell.ratio, cell.ratio_interval, cell.ratio_range);
+  }
+  if (counts.empty()) return "";
+  range.values = ratios;
+  std::vector<std::string> words;
+  for (const auto& [word, count] : counts) {
+    words.push_back(counts.size() == 1 ? word : fmt::format("{} {}", count, word));
+  }
+  return fmt::format("{}, {}", join(words, ", "), range.text());
+}
+
+// "prefill slower, 1.10 [1.06, 1.14] of the base's time; kv_decode ...".
+std::string phases_line(const Comparison& c) {
+  if (c.in_one_run) return "";  // its own section has them
+  std::vector<std::string> parts;
+  for (const Phase phase : kPhases) {
+    const std::string text = phase_text(c, phase);
+    if (text.empty()) continue;
+    const std::string_view of_base = parts.empty() ? " of the base's time" : "";
+    parts.push_back(fmt::format("{} {}{}", phase_name(phase), text, of_base));
+  }
+  return parts.empty() ? "" : join(parts, "; ") + ".";
+}
+
 }  // namespace
 
 std::string signed_percent_text(double share) {
@@ -227,6 +264,14 @@ std::string verdict_word(const Comparison& c, const CompareDemands& demands) {
       break;
   }
   return "FAILS";
+}
+
+std::vector<std::string> verdict_top(const Comparison& c, const CompareDemands& demands) {
+  std::vector<std::string> lines = {verdict_headline(c, demands)};
+  for (const std::string& line : {phases_line(c), c.caveat}) {
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
 }
 
 std::string verdict_headline(const Comparison& c, const CompareDemands& demands) {

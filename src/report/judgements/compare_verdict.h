@@ -18,6 +18,10 @@ std::string verdict_word(const Comparison& comparison, const CompareDemands& dem
 // base's time, and 2 more".
 std::string verdict_headline(const Comparison& comparison, const CompareDemands& demands);
 
+// The lines that a comparison begins with: the headline, a clause with the ratio of each phase, and
+// a caveat if there is one.
+std::vector<std::string> verdict_top(const Comparison& comparison, const CompareDemands& demands);
+
 // "+7.29"; beyond ten times nobody reads the digits, and a table would burst.
 std::string signed_percent_text(double share);
 

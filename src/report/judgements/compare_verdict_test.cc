@@ -73,6 +73,27 @@ TEST(CompareReport, TheColumnsOfTheCellsAreExplainedOnce) {
   }
 }
 
+TEST(CompareVerdict, ItBeginsWithTheRatioOfEachPhaseAndTheCaveat) {
+  Comparison comparison = comparison_of(
+      {figure(1.1, Verdict::kSlower), figure(1.2, Verdict::kSlower), figure(0.98, std::nullopt)});
+  comparison.cells[2].phase = Phase::kKvDecode;
+  EXPECT_THAT(verdict_top(comparison, {}),
+              testing::ElementsAre(
+                  HasSubstr("passes: "),
+                  "prefill slower, 1.10 to 1.20 [1.07, 1.23] of the base's time; kv_decode not "
+                  "decided, 0.980."));
+  comparison.cells[1].verdict = Verdict::kInconclusive;
+  comparison.caveat = "Beware.";
+  EXPECT_THAT(verdict_top(comparison, {}),
+              testing::ElementsAre(HasSubstr("passes: "),
+                                   HasSubstr("prefill 1 inconclusive, 1 slower, 1.10 to 1.20 ["),
+                                   "Beware."));
+  const std::string text = render_comparison(comparison_of({}), OutputFormat::kTable, {});
+  EXPECT_THAT(text, Not(HasSubstr("of the base's time")));
+  comparison.in_one_run = true;
+  EXPECT_EQ(verdict_top(comparison, {}).size(), 2U) << "its own section has the ratios";
+}
+
 TEST(CompareVerdict, SlowerWithinTheMarginIsNothingBeyondIt) {
   EXPECT_THAT(text_of(comparison_of({figure(1.015, Verdict::kSlower)})),
               HasSubstr("no cell is shown to be slower by more than 2 %"));
