@@ -4,6 +4,7 @@
 
 #include "analysis/contrast/common_rounds.h"
 #include "analysis/contrast/contrast.h"
+#include "analysis/contrast/estimate.h"
 #include "analysis/contrast/process_range.h"
 #include "stats/estimates/few_values.h"
 #include "stats/power/power.h"
@@ -58,33 +59,6 @@ CommonRounds strata_rounds(const std::vector<Part>& parts) {
   return common_rounds(series);
 }
 
-// Share of each round in the logarithm of one side's geometric mean: the shares' mean has the error
-// that the strata make together, whatever they have in common. A stratum that lacks rounds adds
-// more in each of its own, so that by itself it would have its own error.
-std::vector<double> round_adds(const std::vector<Part>& parts, const CommonRounds& rounds,
-                               bool of_arm) {
-  std::vector<double> adds(rounds.count, 0.0);
-  const auto all = static_cast<double>(rounds.count);
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Part& part = parts[i];
-    const std::vector<double>& values = of_arm ? part.units.arm : part.units.baseline;
-    const std::vector<size_t>& round_of = rounds.of[of_arm ? i : parts.size() + i];
-    const stats::Moments& own = of_arm ? part.moments.numerator : part.moments.denominator;
-    const stats::Moments& other = of_arm ? part.moments.denominator : part.moments.numerator;
-    const auto error = [](const stats::Moments& m) {
-      return stats::MeanError{m.mean, std::sqrt(m.variance / static_cast<double>(m.n))};
-    };
-    const double scale = stats::log_scale(error(own), error(other), part.moments.apart);
-    const auto n = static_cast<double>(values.size());
-    const double share = std::sqrt(all * (all - 1) / (n * (n - 1)));
-    for (size_t u = 0; u < values.size(); ++u) {
-      adds[round_of[u]] +=
-          share * (values[u] - own.mean) / (scale * static_cast<double>(parts.size()));
-    }
-  }
-  return adds;
-}
-
 // The widening of the stratum that has the largest.
 stats::Widening widest(const std::vector<Part>& parts) {
   stats::Widening most;
@@ -97,15 +71,16 @@ stats::Widening widest(const std::vector<Part>& parts) {
 std::optional<stats::LogRatio> log_ratio_of_rounds(const std::vector<Part>& parts,
                                                    const CommonRounds& rounds, bool paired,
                                                    double log_ratio) {
-  const std::vector<double> arm = round_adds(parts, rounds, true);
-  const std::vector<double> base = round_adds(parts, rounds, false);
-  const auto of_arm = stats::moments(arm);
-  const auto of_base = stats::moments(base);
-  if (!of_arm || !of_base) return std::nullopt;
-  stats::StratumMoments together{*of_arm, *of_base, widest(parts)};
-  if (paired) together.covariance = stats::covariance(arm, base);
-  const auto error = stats::difference_error(together);
-  return error ? std::optional(stats::LogRatio{log_ratio, *error}) : std::nullopt;
+  std::vector<std::vector<UnitShares>> shares;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    stats::StratumMoments moments = parts[i].moments;
+    moments.widening = {};
+    if (!paired) moments.covariance.reset();
+    shares.push_back(shares_of(parts[i].units, rounds.of[i], rounds.of[parts.size() + i], moments));
+  }
+  const auto error = error_of_shares(shares);
+  if (!error) return std::nullopt;
+  return stats::LogRatio{log_ratio, error->widened(widest(parts))};
 }
 
 // The terms of strata that are resampled each by itself.

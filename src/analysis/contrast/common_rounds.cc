@@ -36,16 +36,16 @@ bool number_by_repetitions(const std::vector<PlacedUnit>& all, CommonRounds& rou
     } else if (span.last_repetition > end) {
       return false;
     }
-    rounds.of[placed.series][placed.unit] = rounds.count - 1;
+    rounds.of[placed.series][placed.unit] = static_cast<int64_t>(rounds.count) - 1;
   }
   return true;
 }
 
 void number_by_processes(const std::vector<PlacedUnit>& all, CommonRounds& rounds) {
-  std::map<int64_t, size_t> numbers;
+  std::map<int64_t, int64_t> numbers;
   for (const PlacedUnit& placed : all) numbers.try_emplace(placed.span.process, 0);
   rounds.count = 0;
-  for (auto& [process, number] : numbers) number = rounds.count++;
+  for (auto& [process, number] : numbers) number = static_cast<int64_t>(rounds.count++);
   for (const PlacedUnit& placed : all) {
     rounds.of[placed.series][placed.unit] = numbers.at(placed.span.process);
   }
@@ -58,7 +58,7 @@ CommonRounds common_rounds(std::span<const std::vector<UnitSpan>> series) {
   for (const auto& units : series) rounds.of.emplace_back(units.size());
   const std::vector<PlacedUnit> all = by_first_repetition(series);
   if (!number_by_repetitions(all, rounds)) number_by_processes(all, rounds);
-  rounds.whole = std::ranges::all_of(rounds.of, [&](const std::vector<size_t>& units) {
+  rounds.whole = std::ranges::all_of(rounds.of, [&](const std::vector<int64_t>& units) {
     return units == rounds.of[0] && units.size() == rounds.count;
   });
   return rounds;

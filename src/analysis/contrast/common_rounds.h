@@ -21,8 +21,8 @@ struct UnitSpan {
 
 struct CommonRounds {
   size_t count = 0;
-  std::vector<std::vector<size_t>> of;  // of each series the rounds of its units, from 0 on
-  bool whole = true;                    // every series has one unit of each round, in one order
+  std::vector<std::vector<int64_t>> of;  // of each series the rounds of its units, from 0 on
+  bool whole = true;                     // every series has one unit of each round, in one order
 };
 
 // Units whose repetitions overlap are of one round. Where overlaps are partial, cells repeated more

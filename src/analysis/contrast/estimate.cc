@@ -22,17 +22,6 @@ std::vector<double> shares(std::span<const double> values, double mean, double s
   return of;
 }
 
-std::vector<UnitShares> shares_of(const PairUnits& units, const std::vector<int64_t>& other_keys,
-                                  const stats::StratumMoments& moments) {
-  const stats::LogScales scales = stats::log_scales(moments);
-  UnitShares arm{units.keys, shares(units.arm, moments.numerator.mean, scales.numerator)};
-  UnitShares other{other_keys,
-                   shares(units.baseline, moments.denominator.mean, -scales.denominator)};
-  if (!moments.covariance) return {std::move(arm), std::move(other)};
-  for (size_t u = 0; u < arm.values.size(); ++u) arm.values[u] += other.values[u];
-  return {std::move(arm)};
-}
-
 // The mean of the rounds' logarithms, and each round's distance from it.
 void add_rounds(const PairUnits& units, Estimate& of) {
   std::vector<double> logs;
@@ -50,22 +39,35 @@ void add_rounds(const PairUnits& units, Estimate& of) {
   of.shares = {{units.keys, shares(logs, *mean, 1)}};
 }
 
-// The error of the mean over strata: units of one key count together. A stratum that lacks some of
-// the keys adds more in each of its own, so that by itself it has its own error.
-std::optional<stats::StandardError> error_of_keys(std::span<const Estimate> parts) {
+}  // namespace
+
+std::vector<UnitShares> shares_of(const PairUnits& units, std::vector<int64_t> keys,
+                                  std::vector<int64_t> baseline_keys,
+                                  const stats::StratumMoments& moments) {
+  const stats::LogScales scales = stats::log_scales(moments);
+  UnitShares arm{std::move(keys), shares(units.arm, moments.numerator.mean, scales.numerator)};
+  UnitShares other{std::move(baseline_keys),
+                   shares(units.baseline, moments.denominator.mean, -scales.denominator)};
+  if (!moments.covariance) return {std::move(arm), std::move(other)};
+  for (size_t u = 0; u < arm.values.size(); ++u) arm.values[u] += other.values[u];
+  return {std::move(arm)};
+}
+
+std::optional<stats::StandardError> error_of_shares(
+    std::span<const std::vector<UnitShares>> strata) {
   std::vector<stats::StandardError> samples;
-  for (size_t s = 0; s < parts[0].shares.size(); ++s) {
+  for (size_t s = 0; s < strata[0].size(); ++s) {
     std::map<int64_t, double> by_key;
-    for (const Estimate& part : parts) {
-      if (part.shares.size() != parts[0].shares.size()) return std::nullopt;
-      for (const int64_t key : part.shares[s].keys) by_key[key] = 0;
+    for (const std::vector<UnitShares>& stratum : strata) {
+      if (stratum.size() != strata[0].size()) return std::nullopt;
+      for (const int64_t key : stratum[s].keys) by_key[key] = 0;
     }
     const auto all = static_cast<double>(by_key.size());
-    for (const Estimate& part : parts) {
-      const UnitShares& units = part.shares[s];
+    for (const std::vector<UnitShares>& stratum : strata) {
+      const UnitShares& units = stratum[s];
       const auto n = static_cast<double>(units.values.size());
       const double weight =
-          std::sqrt(all * (all - 1) / (n * (n - 1))) / static_cast<double>(parts.size());
+          std::sqrt(all * (all - 1) / (n * (n - 1))) / static_cast<double>(strata.size());
       for (size_t u = 0; u < units.values.size(); ++u) {
         by_key[units.keys[u]] += weight * units.values[u];
       }
@@ -78,8 +80,6 @@ std::optional<stats::StandardError> error_of_keys(std::span<const Estimate> part
   }
   return stats::error_of_sum(samples);
 }
-
-}  // namespace
 
 Estimate estimate_of(const Samples& samples, const Units& units, const GroupPair& pair,
                      const PairUnits& of_pair, const PairErrors& errors) {
@@ -113,7 +113,7 @@ Estimate estimate_of(const Samples& samples, const Units& units, const GroupPair
   if (const auto ratio = stats::combined_log_ratio({&*moments, 1})) of.error = ratio->error;
   of.widening = errors.widening;
   if (of.unit == ContrastUnit::kProcesses) {
-    of.shares = shares_of(of_pair, units.series(pair.baseline).keys, *moments);
+    of.shares = shares_of(of_pair, of_pair.keys, units.series(pair.baseline).keys, *moments);
   }
   return of;
 }
@@ -175,6 +175,7 @@ Estimate combine(std::span<const Estimate> parts) {
   Estimate all{.unit = parts[0].unit, .paired = true};
   const auto count = static_cast<double>(parts.size());
   std::vector<stats::StandardError> errors;
+  std::vector<std::vector<UnitShares>> shares;
   stats::Interval range{0, 0};
   stats::Interval beyond{0, 0};
   for (const Estimate& part : parts) {
@@ -190,6 +191,7 @@ Estimate combine(std::span<const Estimate> parts) {
     beyond = {beyond.low + std::log(part.beyond.low) / count,
               beyond.high + std::log(part.beyond.high) / count};
     if (part.error) errors.push_back({part.error->value / count, part.error->df});
+    shares.push_back(part.shares);
     const auto width = [](const stats::Widening& by) { return std::pair(by.error, -by.df); };
     if (width(part.widening) > width(all.widening)) all.widening = part.widening;
   }
@@ -197,7 +199,7 @@ Estimate combine(std::span<const Estimate> parts) {
   all.beyond = stats::exp_of(beyond);
   if (errors.size() < parts.size()) return all;
   if (all.unit == ContrastUnit::kProcesses) {
-    if (const auto together = error_of_keys(parts)) all.error = together->widened(all.widening);
+    if (const auto together = error_of_shares(shares)) all.error = together->widened(all.widening);
   }
   if (!all.error) all.error = stats::error_of_sum(errors);
   return all;

@@ -19,6 +19,16 @@ struct UnitShares {
   std::vector<int64_t> keys;  // UnitSeries::keys
   std::vector<double> values;
 };
+// Shares of the pairs where the moments have a covariance, else of the arm's and of the baseline's
+// units, by these keys.
+std::vector<UnitShares> shares_of(const PairUnits& units, std::vector<int64_t> keys,
+                                  std::vector<int64_t> baseline_keys,
+                                  const stats::StratumMoments& moments);
+// Error of the mean over strata, of which each has such shares: units of one key count together. A
+// stratum that lacks some of the keys adds more in each of its own, so that by itself it has its
+// own error. Absent for strata of which some are paired.
+std::optional<stats::StandardError> error_of_shares(
+    std::span<const std::vector<UnitShares>> strata);
 
 // ln(arm / other) of two arms' mean times, on a stratum or as a geometric mean over several.
 struct Estimate {
