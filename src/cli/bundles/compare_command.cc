@@ -1,5 +1,6 @@
 // assay compare: whether a change made anything slower, with the exit status for CI; of two
-// bundles, of several runs a side, or of two programs that it measures side by side itself.
+// bundles or result files, of several runs a side, or of two programs that it measures side by side
+// itself.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -263,8 +264,9 @@ void add_compare_command(CLI::App& app, Selected& selected) {
   command
       ->add_option(
           "bundles", request->bundles,
-          "folders of a baseline and a candidate: BASE CAND, or several runs a side: BASE... "
-          "-- CAND...; with --run two programs or revisions and a study: BASE CAND STUDY")
+          "bundles of a baseline and a candidate, or other tools' result files: BASE CAND, or "
+          "several runs a side: BASE... -- CAND...; with --run two programs or revisions and a "
+          "study: BASE CAND STUDY")
       ->type_name("BASE CAND");
   command
       ->add_option("--candidates", request->candidates,

@@ -103,7 +103,7 @@ void add_import_command(CLI::App& app, Selected& selected) {
       "import",
       "make a bundle of other tools' result files; it lists the facts that the files don't state");
   const auto arguments = std::make_shared<ImportArguments>();
-  command->add_option("file", arguments->files, "result files of one format")
+  command->add_option("file", arguments->files, "result files of one format, or criterion's folder")
       ->required()
       ->type_name("FILE");
   command->add_option("-o,--output", arguments->bundle, "folder of the bundle to write")

@@ -63,11 +63,17 @@ Status state_load(const Json& document, const Json& benchmark, const std::string
   const Json& config = member(benchmark, "config");
   const Json& backend = member(config, "backend");
   const std::string model = plain_text(backend, "model");
+  const Json& strategy = member(config, "strategy");
+  if (plain_text(strategy, "type_").empty()) {
+    // Without it, loads of several rates would look like one.
+    return bad_input("{}: expected the load at \"config.strategy\", found {}", object,
+                     strategy.is_null() ? "nothing" : excerpt(to_json_line(strategy)));
+  }
   ASSAY_CHECK(state_fields(
       {{ImportField::kBackend, "guidellm"},
        {ImportField::kModel,
         short_name(model.empty() ? plain_text(member(document, "args"), "model") : model)},
-       {ImportField::kScenario, short_name(strategy_text(member(config, "strategy")))}},
+       {ImportField::kScenario, short_name(strategy_text(strategy))}},
       object, run.facts));
   run.facts.state_count(ImportField::kBatch, 1);
   const auto is_no_server = [](std::string_view name) {

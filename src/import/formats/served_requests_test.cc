@@ -136,6 +136,10 @@ TEST(Guidellm, ForeignListsAreOneLine) {
   text.replace(text.find(R"("errored": [)"), 12, R"("errored": 5, "x": [)");
   EXPECT_EQ(import_refusal(text),
             "file: benchmark 1: expected a list at \"requests.errored\", found 5");
+  text = guidellm_at("1.0");
+  text.replace(text.find("strategy"), 8, "straggle");
+  EXPECT_EQ(import_refusal(text),
+            "file: benchmark 1: expected the load at \"config.strategy\", found nothing");
 }
 
 }  // namespace
