@@ -19,6 +19,8 @@ namespace assay::engine {
 namespace {
 
 constexpr int64_t kOutputs = 200;  // the last panel is not full
+// Two turns of a block, but for the last one's.
+constexpr int64_t kManyOutputs = 5400;
 
 std::vector<float> random_values(Random& random, int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
@@ -27,8 +29,8 @@ std::vector<float> random_values(Random& random, int64_t count) {
 }
 
 // x . w^T, x computed by another node.
-Graph product_graph(int64_t inputs, DType dtype) {
-  GraphBuilder graph({{"table", Shape{1, inputs}}, {"w.weight", Shape{kOutputs, inputs}}}, dtype);
+Graph product_graph(int64_t inputs, int64_t outputs, DType dtype) {
+  GraphBuilder graph({{"table", Shape{1, inputs}}, {"w.weight", Shape{outputs, inputs}}}, dtype);
   const auto x = graph.add(OpKind::kEmbedding, {graph.ids(), graph.weight("table")});
   auto built = graph.finish({graph.linear(x, "w", false, WeightLayout::kOutIn)});
   EXPECT_TRUE(built);
@@ -37,7 +39,7 @@ Graph product_graph(int64_t inputs, DType dtype) {
 
 struct ProductCase {
   DType dtype;
-  int64_t inputs, rows;
+  int64_t inputs, rows, outputs = kOutputs;
 };
 std::vector<ProductCase> product_cases() {
   std::vector<ProductCase> cases;
@@ -46,10 +48,12 @@ std::vector<ProductCase> product_cases() {
       for (const int64_t rows : {1, 3, 8}) cases.push_back({dtype, inputs, rows});
     }
   }
+  cases.push_back({DType::kBF16, 64, 1, kManyOutputs});
   return cases;
 }
 std::string name_of(const ProductCase& of) {
-  return fmt::format("{}_{}_inputs_{}_rows", dtype_name(of.dtype), of.inputs, of.rows);
+  return fmt::format("{}_{}_inputs_{}_rows{}", dtype_name(of.dtype), of.inputs, of.rows,
+                     of.outputs == kOutputs ? "" : "_many_outputs");
 }
 
 class CudaProducts : public testing::TestWithParam<ProductCase> {
@@ -73,9 +77,10 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
     return address;
   }
 
-  // The matrix [kOutputs, inputs] in rows of its type; `values` become what the type holds.
+  // The matrix [outputs, inputs] in rows of its type; `values` become what the type holds.
   std::vector<std::byte> in_rows(std::vector<float>& values, int64_t inputs, DType dtype,
                                  const Packing& packing) {
+    const int64_t outputs = static_cast<int64_t>(values.size()) / inputs;
     const auto round = [&](std::vector<float>& floats, std::byte* to) {
       convert({reinterpret_cast<const std::byte*>(floats.data()), DType::kF32,
                Shape{static_cast<int64_t>(floats.size())}},
@@ -83,7 +88,7 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
     };
     const int64_t padded = Packing::padded_inputs(inputs);
     std::vector<float> packed(static_cast<size_t>(packed_elements(packing, inputs)));
-    for (int64_t o = 0; o < kOutputs; ++o) {
+    for (int64_t o = 0; o < outputs; ++o) {
       for (int64_t i = 0; i < inputs; ++i) {
         packed[static_cast<size_t>(o * padded + i)] = values[static_cast<size_t>(o * inputs + i)];
       }
@@ -102,8 +107,8 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
 };
 
 TEST_P(CudaProducts, EqualSumsInDouble) {
-  const auto [dtype, inputs, rows] = GetParam();
-  const Graph graph = product_graph(inputs, dtype);
+  const auto [dtype, inputs, rows, outputs] = GetParam();
+  const Graph graph = product_graph(inputs, outputs, dtype);
   const auto kernel =
       lower(graph, graph.nodes.back(), {.batch = 1, .q_len = rows, .kv_len = {}, .capacity = {}},
             TileLayout::kRows);
@@ -116,9 +121,9 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   Random random(static_cast<uint64_t>(inputs * 100 + rows));
   const auto& product = std::get<ProductKernel>(kernel->body);
   const std::vector<float> x = random_values(random, rows * inputs);
-  std::vector<float> weights = random_values(random, kOutputs * inputs);
+  std::vector<float> weights = random_values(random, outputs * inputs);
   const auto packed = in_rows(weights, inputs, dtype, product.packing);
-  std::vector<float> out(static_cast<size_t>(rows * kOutputs), std::nanf(""));
+  std::vector<float> out(static_cast<size_t>(rows * outputs), std::nanf(""));
   const DimValues dims{.batch = 1, .q_len = rows, .kv_len = rows};
   const int64_t sizes[] = {1, rows, rows, rows};
   struct {
@@ -143,13 +148,13 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   }
   ASSERT_EQ(driver_->download(out.data(), arguments.out, out.size() * 4), 0);
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t o = 0; o < kOutputs; ++o) {
+    for (int64_t o = 0; o < outputs; ++o) {
       double expected = 0;
       for (int64_t i = 0; i < inputs; ++i) {
         expected += double{x[static_cast<size_t>(r * inputs + i)]} *
                     double{weights[static_cast<size_t>(o * inputs + i)]};
       }
-      ASSERT_NEAR(out[static_cast<size_t>(r * kOutputs + o)], expected,
+      ASSERT_NEAR(out[static_cast<size_t>(r * outputs + o)], expected,
                   2e-6 * std::sqrt(static_cast<double>(inputs)))
           << r << ", " << o;
     }
@@ -158,12 +163,13 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, CudaProducts,
-    testing::ValuesIn(test::chosen(
-        product_cases(), &name_of,
-        {"fp32_17_inputs_3_rows", "fp32_64_inputs_3_rows", "fp32_896_inputs_8_rows",
-         "fp32_4864_inputs_8_rows", "bf16_17_inputs_8_rows", "bf16_64_inputs_8_rows",
-         "bf16_513_inputs_3_rows", "bf16_17000_inputs_1_rows", "fp16_17_inputs_8_rows",
-         "fp16_64_inputs_3_rows", "fp16_896_inputs_1_rows", "fp16_4864_inputs_8_rows"})),
+    testing::ValuesIn(
+        test::chosen(product_cases(), &name_of,
+                     {"fp32_17_inputs_3_rows", "fp32_64_inputs_3_rows", "fp32_896_inputs_8_rows",
+                      "fp32_4864_inputs_8_rows", "bf16_17_inputs_8_rows", "bf16_64_inputs_8_rows",
+                      "bf16_64_inputs_1_rows_many_outputs", "bf16_513_inputs_3_rows",
+                      "bf16_17000_inputs_1_rows", "fp16_17_inputs_8_rows", "fp16_64_inputs_3_rows",
+                      "fp16_896_inputs_1_rows", "fp16_4864_inputs_8_rows"})),
     [](const auto& test) { return name_of(test.param); });
 
 }  // namespace

@@ -150,6 +150,10 @@ inline T atomicAdd(T* to, T value) {
   return before;
 }
 
+static void ptx_atom_add_acq_rel_gpu_global_s32(int& before, int* to, int value) {
+  before = atomicAdd(to, value);
+}
+
 inline size_t __cvta_generic_to_shared(const void* p) {
   return (unsigned)((const char*)p - &simt_origin);
 }

@@ -156,7 +156,9 @@ char* copied(const std::string& text) {
 
 int simt_compile(const char* source, char** image, size_t* bytes, char** log) {
   const MemoryFile kernels(source), preprocessed, object, words;
-  bool built = run_compiler("-E -P -o " + preprocessed.path() + " " + kernels.path(), words);
+  // Functions outside of structs are static.
+  bool built =
+      run_compiler("-E -P -DMETHOD=inline -o " + preprocessed.path() + " " + kernels.path(), words);
   if (built) {
     const MemoryFile text("#include \"" SIMT_SHIM "\"\n" +
                           with_entries(with_dynamic_memory(without_asm(preprocessed.text()))));

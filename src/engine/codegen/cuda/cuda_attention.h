@@ -15,6 +15,9 @@ namespace assay::engine {
 // have a multiple of 16 elements that fits registers.
 bool cuda_attention_on_tensor_cores(const Kernel& kernel, const AttentionKernel& attention);
 
+// Positions up to which a head on tensor cores has one range, and at most of a range where there
+// are more.
+constexpr int64_t kCudaUnsplit = 512;
 // The entry assay_decode on tensor cores: pieces that the heads which share keys are cut into, a
 // block each; its threads, and the shared memory that they ask for.
 int64_t cuda_steps_pieces(const AttentionKernel& attention);

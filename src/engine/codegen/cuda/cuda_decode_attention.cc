@@ -292,11 +292,14 @@ int64_t cuda_steps_pieces(const AttentionKernel& k) {
   return (k.heads / k.kv_heads + kMostHeads - 1) / kMostHeads;
 }
 
-// Where there are many blocks, small ones: more of them wait for memory at a time.
+// Where there are many blocks, small ones: more of them wait for memory at a time. A few rows over
+// a cache of one range a head have fewer warps to put together.
 int64_t cuda_steps_threads(const Kernel& kernel, const AttentionKernel& k) {
-  const bool many =
-      rows_of_step(kernel) * k.kv_heads * cuda_steps_pieces(k) >= 2 * kCudaMultiprocessors;
-  if (k.head_dim > 64 || many) return 128;
+  const int64_t rows = rows_of_step(kernel);
+  const bool many = rows * k.kv_heads * cuda_steps_pieces(k) >= 2 * kCudaMultiprocessors;
+  const bool few = rows > 1 && rows <= kProductRows &&
+                   kernel.dims.capacity.value_or(kCudaUnsplit + 1) <= kCudaUnsplit;
+  if (k.head_dim > 64 || many || few) return 128;
   return kCudaThreads;
 }
 

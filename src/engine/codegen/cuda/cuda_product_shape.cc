@@ -27,6 +27,7 @@ int64_t ceil_div(int64_t a, int64_t b) {
 
 struct Sizes {
   int64_t element, pitch, columns, rows;  // rows: of a block at a time, a power of two
+  bool known_one;                         // a run has one row
 };
 
 int64_t shared_inputs_bytes(const ProductKernel& product, int64_t rows) {
@@ -100,6 +101,21 @@ bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t r
   return true;
 }
 
+// One round of blocks that all fit the GPU at once, each for columns one behind the other, rather
+// than a few rounds: a block asks for its next weights before it sums what it has multiplied, and a
+// new one would begin with nothing. Registers are bounded by what kernels without turns take.
+void take_turns(CudaProductShape& shape) {
+  constexpr int64_t kRegisters = 65536, kMostTurns = 8;
+  const int64_t of_thread = 40 + 15 * shape.columns * shape.pieces / 2;
+  const int64_t together = kRegisters / (shape.threads * of_thread);
+  if (together < 2) return;
+  const int64_t turns = ceil_div(shape.blocks, together * kCudaMultiprocessors);
+  if (turns < 2 || turns > kMostTurns) return;
+  shape.turns = turns;
+  shape.blocks = ceil_div(shape.blocks, shape.turns);
+  shape.together = together;
+}
+
 // As many columns as a thread has registers for, 64 of them for 16 bytes of each piece and column
 // and 32 for sums; fewer if there would be few blocks.
 // The bounds on inputs are where an H200 was faster (docs/engine-figures.md).
@@ -141,6 +157,8 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   if (shape.rows == 1 && (many || sizes.element == 4)) {
     shape.together = std::max<int64_t>(kThreadsTogether / shape.threads, 1);
   }
+  const bool at_once = sizes.element == 2 && pieces() == shape.pieces;
+  if (sizes.known_one && at_once && shape.together == 1) take_turns(shape);
   return shape;
 }
 
@@ -158,7 +176,8 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   const Sizes sizes{.element = static_cast<int64_t>(dtype_size_bytes(dtype)),
                     .pitch = Packing::padded_inputs(product.inputs),
                     .columns = tile_count(product.packing) * product.packing.tile,
-                    .rows = static_cast<int64_t>(std::bit_ceil(rows))};
+                    .rows = static_cast<int64_t>(std::bit_ceil(rows)),
+                    .known_one = known == 1};
   const CudaProductShape registers = held(product, sizes);
   // A norm's factor comes behind the product: what goes in may be beyond fp16's largest.
   const bool fits = dtype == DType::kBF16 || (dtype == DType::kF16 && !product.norm);

@@ -37,6 +37,7 @@ struct CudaProductShape {
       1;  // at a time; held: a block's, a power of two that divides the packing's tiles
   int64_t pieces = 1;        // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
                              // inputs that a warp has
+  int64_t turns = 1;         // held, one row: that a block takes columns one behind the other
   int64_t together = 1;      // held: blocks that a multiprocessor must have registers for
   int64_t laps = 0;          // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs
   int64_t splits = 1;        // of the inputs

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/codegen/cuda/cuda_form.h"
+#include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/lower/lower.h"
 #include "engine/graph/graph_builder.h"
 
@@ -15,8 +16,9 @@ namespace {
 constexpr int64_t kOutputs = 4096;
 
 // x . w^T, x computed by another node.
-Kernel product_kernel(int64_t inputs, DType dtype, std::optional<int64_t> rows) {
-  GraphBuilder builder({{"table", Shape{1, inputs}}, {"w.weight", Shape{kOutputs, inputs}}}, dtype);
+Kernel product_kernel(int64_t inputs, DType dtype, std::optional<int64_t> rows,
+                      int64_t outputs = kOutputs) {
+  GraphBuilder builder({{"table", Shape{1, inputs}}, {"w.weight", Shape{outputs, inputs}}}, dtype);
   const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
   const auto graph = builder.finish({builder.linear(x, "w", false, WeightLayout::kOutIn)});
   EXPECT_TRUE(graph);
@@ -27,8 +29,9 @@ Kernel product_kernel(int64_t inputs, DType dtype, std::optional<int64_t> rows) 
   return std::move(kernel).value();
 }
 
-CudaProductShape shape_of(int64_t inputs, DType dtype, std::optional<int64_t> rows) {
-  const Kernel kernel = product_kernel(inputs, dtype, rows);
+CudaProductShape shape_of(int64_t inputs, DType dtype, std::optional<int64_t> rows,
+                          int64_t outputs = kOutputs) {
+  const Kernel kernel = product_kernel(inputs, dtype, rows, outputs);
   return cuda_product_shape(kernel, std::get<ProductKernel>(kernel.body));
 }
 
@@ -132,7 +135,7 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
     if (inputs > 8192) {
       EXPECT_LE(one.threads * one.pieces * 8, inputs * 8 / 7) << inputs;
     }
-    EXPECT_LE(one.together * one.threads, 512) << inputs;
+    EXPECT_LE(one.together * one.threads, one.turns == 1 ? 512 : 640) << inputs;
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
     // The same memory as in cuda_tensor_product.cc: a round's sums and squares, by warp and row.
     EXPECT_LE(cuda_tensor_parts_bytes(few.threads / 32, 8) + few.shared_bytes, 99 * 1024 - 1024)
@@ -152,6 +155,24 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
     EXPECT_LE(few.splits * few.blocks, 132);
     EXPECT_GE(few.splits * few.blocks, 118) << inputs << ": multiprocessors without work";
   }
+}
+
+// A GPU has room for all blocks of one row's product at once, where few turns are enough for that.
+TEST(CudaProductShapes, OneRowsBlocksTakeTurns) {
+  for (const int64_t outputs : {8192, 9728, 16'384}) {
+    for (const int64_t inputs : {896, 1536, 2048}) {
+      const CudaProductShape shape = shape_of(inputs, DType::kBF16, 1, outputs);
+      EXPECT_GT(shape.turns, 1) << inputs << ", " << outputs;
+      EXPECT_LE(shape.blocks, shape.together * kCudaMultiprocessors);
+      EXPECT_GE(shape.blocks * shape.turns * shape.columns, outputs);
+      EXPECT_LT((shape.blocks - 1) * shape.turns * shape.columns, outputs);
+    }
+  }
+  EXPECT_EQ(shape_of(2048, DType::kBF16, 1, 2048).turns, 1) << "all fit without";
+  EXPECT_EQ(shape_of(2048, DType::kBF16, 1, 128'256).turns, 1) << "too many";
+  EXPECT_EQ(shape_of(2048, DType::kBF16, std::nullopt, 16'384).turns, 1) << "rows come one by one";
+  EXPECT_EQ(shape_of(2048, DType::kBF16, 4, 16'384).turns, 1);
+  EXPECT_EQ(shape_of(2048, DType::kF32, 1, 16'384).turns, 1);
 }
 
 // Several rows beside all of a column's inputs at once would spill.

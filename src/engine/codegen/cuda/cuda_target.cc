@@ -45,6 +45,11 @@ std::string counted_warp_loop(const std::string& var, const std::string& extent,
       std::string(static_cast<size_t>(indent) * 2, ' '), var, extent);
 }
 
+std::string lane_alone(const std::string& var, const std::string& extent, bool, int indent) {
+  return fmt::format("{0}if (const long {1} = epilogue_lane(); {1} < {2}) {{\n",
+                     std::string(static_cast<size_t>(indent) * 2, ' '), var, extent);
+}
+
 std::string unrolled_loop(const std::string& var, const std::string& extent, bool, int indent) {
   return fmt::format("{0}#pragma unroll\n{0}for (long {1} = 0; {1} < {2}; ++{1}) {{\n",
                      std::string(static_cast<size_t>(indent) * 2, ' '), var, extent);
@@ -153,6 +158,11 @@ const CTarget& cuda_warp_target() {
 
 const CTarget& cuda_counted_warp_target() {
   static constexpr CTarget kTarget = target(counted_warp_loop, no_reduce);
+  return kTarget;
+}
+
+const CTarget& cuda_lane_target() {
+  static constexpr CTarget kTarget = target(lane_alone, no_reduce);
   return kTarget;
 }
 

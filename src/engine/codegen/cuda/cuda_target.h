@@ -18,6 +18,8 @@ const CTarget& cuda_warp_target();
 // The same of a constant number of values, a multiple of the lanes mostly: loops that the compiler
 // unrolls, so that a lane's values don't wait for each other.
 const CTarget& cuda_counted_warp_target();
+// Lane: at most one value a lane, in no loop.
+const CTarget& cuda_lane_target();
 // Unit: all of a loop's values by one thread, in a loop that the compiler unrolls.
 const CTarget& cuda_unit_target();
 

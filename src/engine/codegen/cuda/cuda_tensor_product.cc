@@ -62,41 +62,60 @@ __device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, 
 }
 )";
 
-// Up to 8 rows, inputs not split.
+// Up to 8 rows.
 constexpr std::string_view kFinishFew = R"(
-// Columns [first, last) of the rows, a round at most, to the end: a warp takes columns of a row that
-// are of one segment, because segments begin at multiples of a round.
-__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows) {
-  for (int task = warp_of_thread();; task += WARPS) {
-    const int row = task % rows;
-    const int aligned = (first / ROUND + task / rows) * ROUND;
-    if (aligned >= last) break;
-    const int begin = aligned < first ? first : aligned, end = aligned + ROUND < last ? aligned + ROUND : last;
-    float* tile = parts.sums[0] + place_of_sum(row, begin - first);
-    const float scale = scale_of(args, parts, row);
-    for (int at = lane_of_thread(); at < end - begin; at += 32) {
-      float total = 0.0f;
+// A warp's share of columns [first, last) of the rows: columns of a row that are of one segment, because segments begin at
+// multiples of a round. False: there is none.
+struct Task { int row, begin, end; };
+__device__ __forceinline__ bool find_task(int number, int first, int last, int rows, Task& task) {
+  const int aligned = (first / ROUND + number / rows) * ROUND;
+  task.row = number % rows;
+  task.begin = aligned < first ? first : aligned, task.end = aligned + ROUND < last ? aligned + ROUND : last;
+  return aligned < last;
+}
+// What the epilogue of the warp's first task reads.
+__device__ __forceinline__ void ask_ahead(const Args& args, const Parts& parts, int first, int last, int rows, Asking& asking) {
+  Task task;
+  if (!READS_EARLY || !find_task(warp_of_thread(), first, last, rows, task)) return;
+  early_epilogue(args, task.row, task.begin, task.end - task.begin, parts.sums[0], asking);
+}
+// Columns [first, last) of the rows to the end: one round, or, of splits, any number of them.
+__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows, const Asking& asking) {
+  Task task;
+  for (int number = warp_of_thread(); find_task(number, first, last, rows, task); number += WARPS) {
+    const int begin = task.begin, count = task.end - begin;
+    float* tile = parts.sums[0] + (SPLITS == 1 ? place_of_sum(task.row, begin - first) : warp_of_thread() * ROUND);
+    const float scale = scale_of(args, parts, task.row);
+    float total = 0.0f;  // of the lane's column
+    if (lane_of_thread() < count) {
       if (SPLITS == 1) {
         #pragma unroll
-        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][place_of_sum(row, begin - first + at)];
+        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][place_of_sum(task.row, begin - first + lane_of_thread())];
       } else {
         #pragma unroll
-        for (int s = 0; s < SPLITS; ++s) total += __ldcg(split_sums(args, s, row) + begin + at);
+        for (int s = 0; s < SPLITS; ++s) total += __ldcg(split_sums(args, s, task.row) + begin + lane_of_thread());
       }
-      tile[at] = total * scale;
+      tile[lane_of_thread()] = total * scale;
     }
     __syncwarp();
-    epilogue_row(args, row, begin, end - begin, tile);
+    if (READS_EARLY && number == warp_of_thread()) {
+      Giving giving = {asking.kept};
+      early_epilogue(args, task.row, begin, count, tile, giving);
+    } else {
+      epilogue_row(args, task.row, begin, count, tile);
+    }
+    __syncwarp();  // the next task's
   }
 }
 )";
 
-// More rows, or splits: 8 lanes take ROUND columns of a row, so that a warp's epilogues wait for
+// More rows: 8 lanes take ROUND columns of a row, so that a warp's epilogues wait for
 // memory together, four at a time.
 constexpr std::string_view kFinishMany = R"(
 enum { TASKS = THREADS / EPILOGUE_LANES };
 // Columns [first, last) of the rows to the end: one round, or, of splits, any number of them.
-__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows) {
+__device__ __forceinline__ void ask_ahead(const Args&, const Parts&, int, int, int, Asking&) {}
+__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows, const Asking&) {
   const int lane = epilogue_lane();
   for (int ahead = 0;; ahead += TASKS) {
     const int of_warp = ahead + warp_of_thread() * (32 / EPILOGUE_LANES), task = ahead + threadIdx.x / EPILOGUE_LANES;
@@ -255,8 +274,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     if (lane % 4 == 0 && row < ROWS) parts.squares[warp][row] = square[g];
   }
   int lap = 0;
+  Asking asking;
   for (int first = begin; first < end; first += ROUND) {
     const int last = end - first < ROUND ? end : first + ROUND;
+    if (SPLITS == 1) ask_ahead(args, parts, first, last, rows, asking);
     for (int column = first; column < last; column += GRAIN, upcoming += GRAIN * PITCH) {
       float high[GROUPS][4] = {}, low[4] = {};
       const bool more = column + LAPS * GRAIN < end;
@@ -289,7 +310,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     }
     __syncthreads();
     if (SPLITS == 1) {
-      finish(args, parts, first, last, rows);
+      finish(args, parts, first, last, rows, asking);
     } else {
       for (int i = threadIdx.x; i < ROWS * ROUND; i += THREADS) {
         const int of = i / ROUND, at = i % ROUND;
@@ -309,8 +330,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     for (int w = 0; w < WARPS; ++w) total += parts.squares[w][threadIdx.x];
     split_squares(args, split)[threadIdx.x] = total;
   }
+  ask_ahead(args, parts, begin, end, rows, asking);
   if (!is_last((int*)args.workspace + blockIdx.x, SPLITS)) return;
-  finish(args, parts, begin, end, rows);
+  finish(args, parts, begin, end, rows, asking);
 }
 )";
 
@@ -342,7 +364,7 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
 }
 
 int64_t cuda_tensor_epilogue_lanes(const CudaProductShape& shape) {
-  return shape.rows <= kProductRows && shape.splits == 1 ? 32 : 8;
+  return shape.rows <= kProductRows ? 32 : 8;
 }
 
 std::string cuda_tensor_run(const CudaProductShape& shape) {

@@ -105,10 +105,10 @@ __device__ __forceinline__ bool is_last(int* counter, int blocks) {
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();  // what the barrier has shown to this thread is shown to whoever sees the count
-    last = atomicAdd(counter, 1) == blocks - 1;
+    int before;  // what the barrier has shown to this thread is shown to whoever sees the count
+    asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(1) : "memory");
+    last = before == blocks - 1;
     if (last) *counter = 0;
-    __threadfence();
   }
   __syncthreads();
   return last;

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "engine/codegen/kernel.h"
+#include "engine/codegen/print_c.h"
 
 namespace assay::engine {
 
@@ -75,6 +76,11 @@ std::string cuda_entry(std::string_view name);
 // defined before it, for `count` packed columns of a row from `column` on, all of one segment, with
 // their products in memory of the tile buffer's type. `counted`: its callers' count is a constant.
 std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product, bool counted);
+
+// The lines of one segment in it, which define the segment's column and count behind `head`.
+std::string cuda_epilogue_segment(const Kernel& kernel, const ProductKernel& product,
+                                  size_t segment, const CTarget& target,
+                                  std::string_view head = {});
 
 std::string print_cuda_product(const Kernel& kernel, const ProductKernel& product);
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& attention);

@@ -5,6 +5,7 @@
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/cuda_tensor_product.h"
+#include "engine/codegen/cuda/early_epilogue.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
@@ -90,13 +91,21 @@ __device__ __forceinline__ void hold(const weight_t* weight, int stage, uint4 (&
     }
   }
 }
-// Rows [first, first + here): their products, and the epilogue by a warp a row.
+// Rows [first, first + here): their products, and the epilogue by a warp a row. `next`: weights to ask for when these are
+// multiplied, or null. Of one row a few inputs a thread, and what the epilogue reads, are asked for before any is used.
 template <int R>
 __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weight, uint4 (&held)[COLUMNS][HELD],
-                                         long first, int here, long column, const Inputs& in) {
-  __shared__ float parts[WARPS][COLUMNS * R], squares[WARPS][R], tile[R][COLUMNS];
-  const int lane = lane_of_thread(), warp = warp_of_thread();
-  float sums[COLUMNS * R] = {}, square[R] = {};
+                                         const weight_t* next, int turn, long first, int here, long column, const Inputs& in) {
+  enum { AT_ONCE = R == 1 && STAGES == 1 && HELD <= 2, EARLY = R == 1 && READS_EARLY };
+  __shared__ float parts[TURNS > 1 ? 2 : 1][WARPS][COLUMNS * R], squares[TURNS > 1 ? 2 : 1][WARPS][R], tile[R][COLUMNS];
+  const int lane = lane_of_thread(), warp = warp_of_thread(), place = TURNS > 1 ? turn % 2 : 0;
+  float sums[COLUMNS * R] = {}, square[R] = {}, own[AT_ONCE ? HELD : 1][VECTOR];
+  #pragma unroll
+  for (int h = 0; h < HELD; ++h) {
+    if (AT_ONCE) load_inputs(row_of(args, in, first, 0), input_of(0, h), own[AT_ONCE ? h : 0]);
+  }
+  Asking asking;
+  if (EARLY && warp == 0) early_epilogue(args, first, column, COLUMNS, tile[0], asking);
   #pragma unroll 1
   for (int stage = 0; stage < STAGES; ++stage) {
     if (STAGES > 1 && (stage > 0 || first > 0)) hold(weight, stage, held);
@@ -108,9 +117,10 @@ __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weigh
       #pragma unroll
       for (int r = 0; r < R; ++r) {
         float x[VECTOR];
-        load_inputs(row_of(args, in, first, r < here ? r : 0), at, x);
+        if (!AT_ONCE) load_inputs(row_of(args, in, first, r < here ? r : 0), at, x);
         #pragma unroll
         for (int v = 0; v < VECTOR; ++v) {
+          if (AT_ONCE) x[v] = own[AT_ONCE ? h : 0][v];
           if (NORMED) square[r] += x[v] * x[v], x[v] *= scale[v];
         }
         #pragma unroll
@@ -123,14 +133,15 @@ __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weigh
       }
     }
   }
+  if (TURNS > 1 && next) hold(next, 0, held);
   constexpr int SHARE = 32 / (COLUMNS * R);
   const float sum = sum_each(sums);
-  if (lane % SHARE == 0) parts[warp][lane / SHARE] = sum;
+  if (lane % SHARE == 0) parts[place][warp][lane / SHARE] = sum;
   if (NORMED) {
     #pragma unroll
     for (int r = 0; r < R; ++r) {
       square[r] = warp_sum(square[r]);
-      if (lane == 0) squares[warp][r] = square[r];
+      if (lane == 0) squares[place][warp][r] = square[r];
     }
   }
   __syncthreads();
@@ -139,35 +150,52 @@ __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weigh
     if (NORMED) {
       float total = 0.0f;
       #pragma unroll
-      for (int w = 0; w < WARPS; ++w) total += squares[w][r];
+      for (int w = 0; w < WARPS; ++w) total += squares[place][w][r];
       scale = 1.0f / sqrtf(total * (1.0f / INPUTS) + EPSILON);
     }
     if (lane < COLUMNS) {
       float total = 0.0f;
       #pragma unroll
-      for (int w = 0; w < WARPS; ++w) total += parts[w][lane * R + r];
+      for (int w = 0; w < WARPS; ++w) total += parts[place][w][lane * R + r];
       tile[r][lane] = total * scale;
     }
     __syncwarp();
-    epilogue_row(args, first + r, column, COLUMNS, tile[r]);
+    if (EARLY) {
+      Giving giving = {asking.kept};
+      early_epilogue(args, first, column, COLUMNS, tile[0], giving);
+    } else {
+      epilogue_row(args, first + r, column, COLUMNS, tile[r]);
+    }
+    if (TURNS > 1) __syncwarp();  // the next turn's
   }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const Args args) {
   __shared__ Inputs in;
-  const long column = (long)blockIdx.x * COLUMNS;
+  const long column = (long)blockIdx.x * (COLUMNS * TURNS);
   const weight_t* weight = (const weight_t*)args.buffers[WEIGHT] + column * PITCH;
   let_next_begin();
   uint4 held[COLUMNS][HELD];
   hold(weight, 0, held);
   wait_for_kernels_ahead();
+  if (TURNS > 1) {
+    prepare_inputs(args, in, 0, 1);
+    #pragma unroll 1
+    for (int turn = 0; turn < TURNS; ++turn) {
+      weight += COLUMNS * PITCH;
+      const bool more = turn + 1 < TURNS && column + (turn + 1) * COLUMNS < ALL_COLUMNS;
+      run_rows<1>(args, weight, held, more ? weight : nullptr, turn, 0, 1, column + turn * COLUMNS, in);
+      if (!more) break;
+    }
+    return;
+  }
   const long rows = rows_of(args);
   for (long first = 0; first < rows; first += ROWS) {
     const int here = rows - first < ROWS ? (int)(rows - first) : ROWS;
     if (first > 0) __syncthreads();
     prepare_inputs(args, in, first, here);
-    if (ROWS == 1 || here == 1) run_rows<1>(args, weight, held, first, here, column, in);
-    else run_rows<ROWS>(args, weight, held, first, here, column, in);
+    if (ROWS == 1 || here == 1) run_rows<1>(args, weight, held, nullptr, 0, first, here, column, in);
+    else run_rows<ROWS>(args, weight, held, nullptr, 0, first, here, column, in);
   }
 }
 )";
@@ -189,8 +217,10 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
     return sizes + cuda_tensor_constants(shape, kernel, product);
   }
   return sizes +
-         fmt::format("enum {{ COLUMNS = {}, HELD = {}, TOGETHER = {} }};", shape.columns,
-                     shape.pieces, shape.together) +
+         fmt::format(
+             "enum {{ COLUMNS = {}, HELD = {}, TOGETHER = {}, TURNS = {}, ALL_COLUMNS = {} }};",
+             shape.columns, shape.pieces, shape.together, shape.turns,
+             tile_count(product.packing) * product.packing.tile) +
          std::string(kHeldConstants);
 }
 
@@ -252,9 +282,30 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
 
 }  // namespace
 
-std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product, bool counted) {
+std::string cuda_epilogue_segment(const Kernel& kernel, const ProductKernel& product,
+                                  size_t segment, const CTarget& target, std::string_view head) {
   const Packing& packing = product.packing;
   const int64_t abreast = packing.interleaved ? 2 : 1;
+  const auto columns_to = [&](size_t end) {
+    int64_t columns = 0;
+    for (size_t i = 0; i < end; ++i) {
+      columns += (packing.segments[i] * abreast + packing.tile - 1) / packing.tile * packing.tile;
+    }
+    return columns;
+  };
+  CPrinter printer(kernel, target);
+  for (const ir::VarId var : {product.row, product.first_column, product.column_count}) {
+    printer.define(var);
+  }
+  return fmt::format(
+             "  if (column >= {0} && column < {1}) {{\n{5}    const long {2} = (column - {0}) / "
+             "{4}, {3} = count / {4};\n",
+             columns_to(segment), columns_to(segment + 1), CPrinter::var_name(product.first_column),
+             CPrinter::var_name(product.column_count), abreast, head) +
+         printer.block(product.epilogues[segment], 2) + "  }\n";
+}
+
+std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product, bool counted) {
   std::string text =
       fmt::format(
           "\n__device__ __forceinline__ void epilogue_row(const Args& args, long {}, long column, "
@@ -263,21 +314,9 @@ std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product
           element_type(kernel.buffers[product.tile].dtype, "unsigned short"),
           kernel.buffers[product.tile].name) +
       cuda_arguments(kernel);
-  int64_t begin = 0;
+  const CTarget& target = counted ? cuda_counted_warp_target() : cuda_warp_target();
   for (size_t i = 0; i < product.epilogues.size(); ++i) {
-    CPrinter printer(kernel, counted ? cuda_counted_warp_target() : cuda_warp_target());
-    for (const ir::VarId var : {product.row, product.first_column, product.column_count}) {
-      printer.define(var);
-    }
-    const int64_t columns = packing.segments[i] * abreast;
-    const int64_t end = begin + (columns + packing.tile - 1) / packing.tile * packing.tile;
-    text += fmt::format(
-        "  if (column >= {0} && column < {1}) {{\n"
-        "    const long {2} = (column - {0}) / {4}, {3} = count / {4};\n",
-        begin, end, CPrinter::var_name(product.first_column),
-        CPrinter::var_name(product.column_count), abreast);
-    text += printer.block(product.epilogues[i], 2) + "  }\n";
-    begin = end;
+    text += cuda_epilogue_segment(kernel, product, i, target);
   }
   return text + "}\n";
 }
@@ -302,6 +341,7 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
       "__device__ __forceinline__ int epilogue_lane() {{ return threadIdx.x % EPILOGUE_LANES; }}\n",
       held ? 32 : cuda_tensor_epilogue_lanes(shape));
   text += cuda_epilogue_row(kernel, product, shape.form == CudaProductForm::kWarpgroups);
+  if (shape.form != CudaProductForm::kWarpgroups) text += early_epilogue_text(kernel, product);
   text += held                                     ? std::string(kHeldRun)
           : shape.form == CudaProductForm::kTensor ? cuda_tensor_run(shape)
                                                    : cuda_warpgroup_run(kernel, product, shape);
