@@ -12,6 +12,7 @@
 #include "analysis/describe/phase_split.h"
 #include "analysis/describe/read_share.h"
 #include "analysis/describe/requirements.h"
+#include "analysis/describe/slow_calls.h"
 #include "analysis/describe/tails.h"
 #include "analysis/named/named.h"
 #include "analysis/named/void_comparisons.h"
@@ -121,6 +122,7 @@ Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
                               void_comparisons(bundle, findings.study, samples), quantiles, pool);
   if (extent == AnalysisExtent::kContrasts) return findings;
   findings.tails = describe_tails(inputs, quantiles, pool);
+  findings.slow_calls = describe_slow_calls(bundle, samples);
   findings.compile_costs = compile_costs(samples);
   findings.read_shares = read_shares(samples);
   findings.profiles = cell_profiles(samples);

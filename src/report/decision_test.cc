@@ -63,7 +63,7 @@ TEST(Decision, SaysWhyItCannotBeTold) {
   bundle.add_compiled({.arm = "static", .noise = 0.3}, "false");
   const auto said = lines(bundle);
   EXPECT_THAT(said[0], HasSubstr("undecided between "));
-  EXPECT_THAT(said[0], HasSubstr("These rows can show differences of "));
+  EXPECT_THAT(said[0], HasSubstr("These rows would show a difference of "));
 }
 
 TEST(Decision, ArmsThatCannotBeToldApartAreStillSaidToBeAheadOfTheBaseline) {
@@ -100,7 +100,7 @@ TEST(Decision, SaysOfEachArmThatCannotBeToldItsOwnRatioAndWhatWouldShow) {
               HasSubstr(fmt::format("undecided between static and eager. static takes {:.3f} [",
                                     decision.tied[0].ratio)));
   EXPECT_THAT(decision_section(findings).lines[0],
-              HasSubstr(fmt::format("These rows can show differences of {:.1f} % or more.",
+              HasSubstr(fmt::format("These rows would show a difference of {:.1f} %.",
                                     *decision.tied[0].minimum_detectable * 100)));
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/findings/json_parts.h"
 #include "base/text/listed.h"
 #include "base/text/text.h"
+#include "report/growth.h"
 #include "report/sections/sections.h"
 
 namespace assay {
@@ -16,18 +17,6 @@ constexpr size_t kMostClauses = 3;    // of a sentence, one for arms that stand 
 constexpr size_t kMostNames = 3;      // of arms that stand alike
 constexpr size_t kMostStretches = 3;  // of an arm's lengths
 constexpr double kMostRepeats = 20;   // of the study's repetitions, that a hint asks for
-
-std::string_view phase_title(Phase phase) {
-  switch (phase) {
-    case Phase::kPrefill:
-      return "Prefill";
-    case Phase::kKvDecode:
-      return "Decode";
-    case Phase::kE2eKv:
-      break;
-  }
-  return "Prefill and decode together";
-}
 
 void widen_to(double value, std::optional<stats::Interval>& range) {
   if (!range) range = stats::Interval{value, value};
@@ -469,6 +458,18 @@ std::optional<double> tokens_per_second(const Findings& findings, const Latency&
   return static_cast<double>(prompts.longest * stratum.batch) / *latency.mean * 1e3;
 }
 
+std::string_view phase_title(Phase phase) {
+  switch (phase) {
+    case Phase::kPrefill:
+      return "Prefill";
+    case Phase::kKvDecode:
+      return "Decode";
+    case Phase::kE2eKv:
+      break;
+  }
+  return "Prefill and decode together";
+}
+
 std::vector<PhaseAnswer> phase_answers(const Findings& findings) {
   std::vector<PhaseAnswer> all;
   for (const Phase phase : kPhases) {
@@ -482,9 +483,19 @@ std::vector<PhaseAnswer> phase_answers(const Findings& findings) {
       }
     }
     answer.sentence = sentence_of(findings, strata, answer);
+    answer.growth = growth_sentence(findings, phase);
     all.push_back(std::move(answer));
   }
   return all;
+}
+
+std::vector<std::string> answer_sentences(const std::vector<PhaseAnswer>& answers) {
+  std::vector<std::string> sentences;
+  for (const PhaseAnswer& answer : answers) {
+    sentences.push_back(answer.sentence);
+    if (!answer.growth.empty()) sentences.push_back(answer.growth);
+  }
+  return sentences;
 }
 
 Table arm_table(const std::vector<PhaseAnswer>& answers) {
@@ -558,6 +569,7 @@ Json phase_answers_json(const std::vector<PhaseAnswer>& answers) {
     }
     json.push_back({{"phase", phase_name(answer.phase)},
                     {"sentence", answer.sentence},
+                    {"growth", answer.growth},
                     {"arms", std::move(arms)}});
   }
   return json;

@@ -37,11 +37,16 @@ struct PhaseAnswer {
   // "Decode: compiled is slower than eager at every length (4.1 to 6.0 % more time [2.2, 7.1]);
   // eager takes 12.3 to 13.0 ms, 76.9 to 81.3 tokens/s."
   std::string sentence = {};
+  std::string growth = {};            // growth_sentence() (report/growth.h)
   std::vector<ArmFigures> arms = {};  // as the study has them, the baseline first
 };
 
+// "Prefill", "Decode".
+std::string_view phase_title(Phase phase);
 // One a phase that has rows.
 std::vector<PhaseAnswer> phase_answers(const Findings& findings);
+// Their sentences, each phase's own and then how its time grows.
+std::vector<std::string> answer_sentences(const std::vector<PhaseAnswer>& answers);
 
 // Tokens produced, or of prefill the prompts' where all of a stratum have one length, over the mean
 // time.

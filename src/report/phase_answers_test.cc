@@ -53,6 +53,16 @@ std::string said(const Findings& findings) {
   return phase_answers(findings).at(0).sentence;
 }
 
+TEST(PhaseAnswers, TellHowTimeGrowsWithTheSizesThatDiffer) {
+  Findings findings = with_verdicts({{Verdict::kSlower, 1.04}, {Verdict::kSlower, 1.06}});
+  findings.latencies[2].mean = 30;
+  EXPECT_EQ(phase_answers(findings).at(0).growth,
+            "Prefill by prompt tokens, 10, 80 (8 times): eager 10.0, 30.0 ms (3 times); compiled "
+            "10.4, 10.6 ms (1.02 times).");
+  findings.prompts[1] = findings.prompts[0];
+  EXPECT_EQ(phase_answers(findings).at(0).growth, "") << "two prompts of one length";
+}
+
 TEST(PhaseAnswers, OneVerdictIsOneClause) {
   EXPECT_EQ(said(with_verdicts({{Verdict::kSlower, 1.04}, {Verdict::kSlower, 1.06}})),
             "Prefill: compiled is slower than eager at every length (4.0 to 6.0 % more time [2.0, "

@@ -15,6 +15,7 @@
 #include "report/judgements/route_report.h"
 #include "report/phase_answers.h"
 #include "report/sections/sections.h"
+#include "report/slow_calls.h"
 
 namespace assay {
 namespace {
@@ -64,6 +65,7 @@ std::vector<ReportSection> report_sections(const Findings& findings, Detail deta
     sections.push_back(contrast_section(findings, phase, detail));
     if (has_tails(findings, phase)) sections.push_back(tail_section(findings, phase));
   }
+  if (!findings.slow_calls.empty()) sections.push_back(slow_calls_section(findings));
   if (has_compile_costs(findings)) sections.push_back(compile_cost_section(findings));
   if (!findings.read_shares.empty()) sections.push_back(read_section(findings));
   if (!findings.profiles.empty()) sections.push_back(profile_section(findings, detail));

@@ -189,9 +189,8 @@ class Page(ProgramTest):
             nodes = self.browser.accessibility_tree()
             self.assertIn(("region", "Verdict"), nodes, page)
             self.assertIn(("navigation", "Parts of this page"), nodes, page)
-            if page != "compare.html":
-                first = [role for role, _ in nodes].index("figure") if figures else len(nodes)
-                self.assertLess(nodes.index(("columnheader", "verdict")), first, page)
+            first = [role for role, _ in nodes].index("figure") if figures else len(nodes)
+            self.assertLess(nodes.index(("columnheader", "verdict")), first, page)
             self.assertEqual([node for node in nodes if node[0] in ("figure", "image", "table", "region") and not node[1]], [], page)
 
     def test_bundles_side_by_side_are_judged(self):

@@ -54,6 +54,19 @@ class Questions(ProgramTest):
         self.assertRegex(self.answers("compare", "base", "candidate", "--margin", "95%", "--fail-on-regression"),
                          r"^passes: .* slower by more than 95 %")
 
+    def test_why_is_p99_high(self):
+        said = self.answers("analyze", "base", "--slow-calls")
+        self.assertRegex(said, r"p99 takes|the slowest call takes|No call is slow")
+        self.assertRegex(said, r"(of \d+ calls (is|are) slow \(above [\d.]+ ms\): \d+ )|none lies beyond")
+
+    def test_how_does_time_grow_with_the_prompt_and_the_depth(self):
+        self.assertRegex(self.answers("bench", "model", "-p", "4,8,16", "-n", "0", "-t", "1"),
+                         r"Prefill by prompt tokens, 4, 8, 16 \(4 times\): eager [\d., ]+ ms \([\d.]+ times\)")
+        self.assertRegex(self.answers("bench", "model", "-p", "0", "-n", "4", "-d", "2,8", "-t", "1"),
+                         r"Decode by prompt tokens, 2, 8 \(4 times\): eager [\d., ]+ ms \([\d.]+ times\)")
+        self.assertRegex(self.answers("bench", "model", "-p", "0", "-n", "4", "-b", "1,4", "-t", "1"),
+                         r"Decode by sequences in a batch, 1, 4 \(4 times\): eager [\d., ]+ ms \([\d.]+ times\)")
+
     def test_which_mode_do_i_ship(self):
         self.assertRegex(self.answers("route", "base"), r"\d+ rules, \d+ of them abstains?; .* is safe on every stratum")
 

@@ -12,11 +12,6 @@
 namespace assay {
 namespace {
 
-// p99, or the largest sample where there are too few rows for a p99. `sorted` isn't empty.
-double high_of(const std::vector<double>& sorted) {
-  return stats::percentile(sorted, 0.99).value_or(sorted.back());
-}
-
 Tail describe(const Samples& samples, const Group& group) {
   Tail tail;
   tail.stratum = group.stratum;
@@ -24,7 +19,7 @@ Tail describe(const Samples& samples, const Group& group) {
   tail.execution = group.execution();
   tail.n = static_cast<int64_t>(group.warm.size());
   tail.p50 = *stats::median(group.sorted_ms);
-  tail.high = high_of(group.sorted_ms);
+  tail.high = stats::p99_or_max(group.sorted_ms);
   tail.high_is_max = !stats::percentile(group.sorted_ms, 0.99);
   if (const auto fences = stats::tukey_fences(group.sorted_ms)) tail.fence = fences->high;
   std::vector<double> rest;

@@ -22,6 +22,7 @@
 #include "analysis/findings/read_share.h"
 #include "analysis/findings/requirements.h"
 #include "analysis/findings/sittings.h"
+#include "analysis/findings/slow_calls.h"
 #include "analysis/findings/strata.h"
 #include "analysis/findings/tails.h"
 #include "analysis/findings/worker_facts.h"
@@ -30,7 +31,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 18;
+inline constexpr int kFindingsSchemaVersion = 19;
 
 struct Findings {
   AnalysisOptions options;
@@ -44,6 +45,7 @@ struct Findings {
   std::vector<OutcomeCounts> outcomes;
   std::vector<Latency> latencies;
   std::vector<Tail> tails;  // of strata where some arm asked for a compiler: all arms side by side
+  std::vector<ArmSlowCalls> slow_calls;  // of groups that have one
   std::vector<CompileCost> compile_costs;
   std::vector<ReadShare> read_shares;
   std::vector<CellProfile> profiles;

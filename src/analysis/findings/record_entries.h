@@ -141,13 +141,14 @@ struct FindingRows {
 };
 
 // The name of the tail's high figure.
+template <typename T>
 struct HighIs {
   static constexpr size_t kCovers = 1;
 
-  void write(const Tail& of, Json& object, const StrataContext&) const {
+  void write(const T& of, Json& object, const StrataContext&) const {
     object["high_is"] = of.high_is_max ? "max" : "p99";
   }
-  Fit read(const Json& object, Tail& of, const StrataContext&) const {
+  Fit read(const Json& object, T& of, const StrataContext&) const {
     const Json& word = member(object, "high_is");
     if (word != "max" && word != "p99") return within("high_is", misfit("max or p99", word));
     of.high_is_max = word == "max";

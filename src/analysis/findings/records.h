@@ -157,7 +157,7 @@ struct Record<Tail> {
   static constexpr auto kMembers =
       std::tuple(findings_record::Place<T>{}, field("arm", &T::arm),
                  field("execution", &T::execution), field("n", &T::n), field("p50_ms", &T::p50),
-                 field("high_ms", &T::high), findings_record::HighIs{}, field("slow", &T::slow),
+                 field("high_ms", &T::high), findings_record::HighIs<T>{}, field("slow", &T::slow),
                  field("slow_recompiled", &T::slow_recompiled), field("recompiled", &T::recompiled),
                  field("ran_eager", &T::ran_eager), field("fence_ms", &T::fence),
                  field("beyond_fence", &T::beyond_fence),
@@ -165,6 +165,21 @@ struct Record<Tail> {
                  field("high_without_recompiled_ms", &T::high_without),
                  field("p50_ratio", &T::p50_ratio), field("p50_ratio_interval", &T::ratio_interval),
                  field("p50_ratio_process_range", &T::ratio_process_range));
+};
+template <>
+struct Record<SlowCause> {
+  using T = SlowCause;
+  static constexpr auto kMembers =
+      std::tuple(field("kind", &T::kind), field("slow", &T::slow), field("others", &T::others));
+};
+template <>
+struct Record<ArmSlowCalls> {
+  using T = ArmSlowCalls;
+  static constexpr auto kMembers =
+      std::tuple(findings_record::Place<T>{}, field("arm", &T::arm), field("n", &T::n),
+                 field("p50_ms", &T::p50), field("high_ms", &T::high), findings_record::HighIs<T>{},
+                 field("limit_ms", &T::limit), field("slow", &T::slow), field("causes", &T::causes),
+                 field("high_without_ms", &T::high_without));
 };
 template <>
 struct Record<CompileCost> {
@@ -347,12 +362,13 @@ struct Record<Findings> {
       field("options", &T::options), field("requirements", &T::requirements),
       findings_record::StrataWithPrompts{}, field("families", &T::families),
       field("outcomes", &T::outcomes), field("latencies", &T::latencies), field("tails", &T::tails),
-      field("compile_costs", &T::compile_costs), field("read_shares", &T::read_shares),
-      field("profiles", &T::profiles), field("pairing", &T::blocks),
-      field("contrasts", &T::contrasts), field("combined", &T::combined),
-      field("not_comparable", &T::not_comparable), field("findings", &T::named),
-      field("decisions", &T::decisions), field("phase_splits", &T::splits),
-      text_or_null("model_size_unit", &T::size_unit), field("model_sizes", &T::sizes));
+      field("slow_calls", &T::slow_calls), field("compile_costs", &T::compile_costs),
+      field("read_shares", &T::read_shares), field("profiles", &T::profiles),
+      field("pairing", &T::blocks), field("contrasts", &T::contrasts),
+      field("combined", &T::combined), field("not_comparable", &T::not_comparable),
+      field("findings", &T::named), field("decisions", &T::decisions),
+      field("phase_splits", &T::splits), text_or_null("model_size_unit", &T::size_unit),
+      field("model_sizes", &T::sizes));
 };
 
 }  // namespace assay

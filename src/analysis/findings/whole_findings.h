@@ -171,6 +171,16 @@ inline Findings whole_findings() {
               .p50_ratio = 0.5,
               .ratio_interval = whole::kInterval,
               .ratio_process_range = whole::kInterval}};
+  f.slow_calls = {{.stratum = 1,
+                   .arm = "static",
+                   .n = 30,
+                   .p50 = 2,
+                   .high = 9,
+                   .high_is_max = true,
+                   .limit = 5,
+                   .slow = 4,
+                   .causes = {{"recompile", 3, 1}},
+                   .high_without = 8}};
   f.compile_costs = {{.stratum = 1,
                       .arm = "static",
                       .compiler_real = CompilerReal::kFallback,

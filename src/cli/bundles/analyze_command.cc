@@ -7,6 +7,8 @@
 
 #include "cli/bundle_analysis.h"
 #include "report/report.h"
+#include "report/screen/document_screen.h"
+#include "report/slow_calls.h"
 
 namespace assay::cli {
 namespace {
@@ -14,10 +16,19 @@ namespace {
 struct AnalyzeArguments {
   std::string path;  // a bundle, or findings
   bool full = false;
+  bool slow_calls = false;
   OutputFormat format = OutputFormat::kTable;
 
   bool on_a_screen() const { return format == OutputFormat::kTable && !full; }
 };
+
+void print_on_a_screen(const Findings& findings, const AnalyzeArguments& asked, ScreenOf of) {
+  if (asked.slow_calls) {
+    fmt::print("{}", render_screen(slow_calls_document(findings)));
+  } else {
+    print_screen(findings, asked.path, of);
+  }
+}
 
 int status_of(const Findings& findings) {
   const bool failed =
@@ -28,8 +39,8 @@ int status_of(const Findings& findings) {
 Result<int> analyze_findings(const AnalyzeArguments& asked) {
   ASSAY_TRY(const Findings findings, read_findings(asked.path));
   if (asked.on_a_screen()) {
-    print_screen(findings, asked.path,
-                 is_bundle(asked.path) ? ScreenOf::kBundle : ScreenOf::kFindingsFile);
+    print_on_a_screen(findings, asked,
+                      is_bundle(asked.path) ? ScreenOf::kBundle : ScreenOf::kFindingsFile);
   } else {
     fmt::print("{}", render_report(findings, asked.format));
   }
@@ -44,7 +55,7 @@ Result<int> analyze_bundle(const AnalyzeArguments& asked, const AnalysisOptions&
   const std::string report = asked.on_a_screen() ? "" : render_report(findings, asked.format);
   writer.get();
   ASSAY_CHECK(std::move(written));
-  if (asked.on_a_screen()) print_screen(findings, asked.path);
+  if (asked.on_a_screen()) print_on_a_screen(findings, asked, ScreenOf::kBundle);
   fmt::print("{}", report);
   return status_of(findings);
 }
@@ -64,8 +75,13 @@ void add_analyze_command(CLI::App& app, Selected& selected) {
       ->type_name("BUNDLE");
   const auto options = add_analysis_options(*command);
   const auto from_findings = add_from_findings(*command);
-  command->add_flag("--full", asked->full,
-                    "print every table of report.md, and the notes beside the warnings");
+  CLI::Option* full = command->add_flag(
+      "--full", asked->full, "print every table of report.md, and the notes beside the warnings");
+  command
+      ->add_flag("--slow-calls", asked->slow_calls,
+                 "tell why p99 is high: each arm's slow calls, and what was recorded beside them "
+                 "(other formats have that as slow_calls)")
+      ->excludes(full);
   const auto format = add_output_format(*command);
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {

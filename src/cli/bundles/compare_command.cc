@@ -45,6 +45,7 @@ struct Request {
   std::string history;
   CompareDemands demands;
   bool self_test = false;
+  bool full = false;
   bool run = false;
   std::string bundle;  // of run: where it goes
   bool resume = false;
@@ -73,11 +74,12 @@ Result<std::string> github_text(const Comparison& comparison, const CompareDeman
   return render_workflow_commands(comparison, demands);
 }
 
-Result<std::string> rendered(const Comparison& comparison, const CompareDemands& demands,
+Result<std::string> rendered(const Comparison& comparison, const Request& request,
                              CompareFormat format) {
-  if (format == CompareFormat::kJunit) return render_junit(comparison, demands);
-  if (format == CompareFormat::kGithub) return github_text(comparison, demands);
-  return render_comparison(comparison, static_cast<OutputFormat>(format), demands);
+  if (format == CompareFormat::kJunit) return render_junit(comparison, request.demands);
+  if (format == CompareFormat::kGithub) return github_text(comparison, request.demands);
+  return render_comparison(comparison, static_cast<OutputFormat>(format), request.demands,
+                           request.full);
 }
 
 Result<int> run_self_test(const Request& request, CompareFormat of) {
@@ -100,7 +102,7 @@ Result<int> print_comparison(const Request& request, const Comparison& compariso
     ASSAY_CHECK(write_output_file(request.page, page_output(),
                                   comparison_page(comparison, request.demands)));
   }
-  ASSAY_TRY(const std::string text, rendered(comparison, request.demands, format));
+  ASSAY_TRY(const std::string text, rendered(comparison, request, format));
   fmt::print("{}", text);
   switch (compare_outcome(comparison, request.demands)) {
     case CompareOutcome::kPasses:
@@ -323,6 +325,8 @@ void add_compare_command(CLI::App& app, Selected& selected) {
   command->add_flag_callback(
       "--unadjusted", [request] { request->options.machine_off = false; },
       "leave ratios as measured: don't correct them for the machine's own speed");
+  CLI::Option* full = command->add_flag(
+      "--full", request->full, "print every part, cell by cell, in the place of one screen");
   command->add_flag("--self-test", request->self_test,
                     "split one bundle's processes into two halves many times, and report how often "
                     "that raises a false alarm");
@@ -337,7 +341,7 @@ void add_compare_command(CLI::App& app, Selected& selected) {
           ->type_name("N");
   const CLI::Option* page = add_page_option(*command, request->page);
   request->of_self_test = {splits, seed};
-  request->of_comparison = {run, history, vary, fail, open, resolution, single, page};
+  request->of_comparison = {run, history, vary, fail, open, resolution, single, full, page};
   const auto format = std::make_shared<std::string>("table");
   command
       ->add_option(

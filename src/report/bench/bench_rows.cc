@@ -83,11 +83,8 @@ Bench make_bench(const Findings& findings, const std::vector<Speed>& speeds,
               .baseline = findings.study.baseline,
               .started_at = findings.study.started_at,
               .rows = {},
-              .sentences = {},
+              .sentences = answer_sentences(phase_answers(findings)),
               .remarks = remarks_of(findings)};
-  for (PhaseAnswer& answer : phase_answers(findings)) {
-    bench.sentences.push_back(std::move(answer.sentence));
-  }
   for (const BenchedModel& model : models) {
     for (const Speed& speed : speeds) {
       const Stratum& stratum = findings.strata[speed.stratum];

@@ -7,6 +7,7 @@
 #include "report/judgements/gate_report.h"
 #include "report/judgements/route_report.h"
 #include "report/sections/sections.h"
+#include "report/slow_calls.h"
 
 namespace assay {
 namespace {
@@ -31,6 +32,7 @@ std::vector<ReportSection> told_sections(const Findings& findings, const Judgeme
   ReportSection named = findings_section(findings, Detail::kSummary);
   if (!findings.named.empty()) named.lines = as_list(named.lines);
   add("findings", std::move(named));
+  if (!findings.slow_calls.empty()) add("slow-calls", slow_calls_section(findings));
   add("decision", decision_section(findings));
   if (judgement != nullptr) add("gates", gate_section(*judgement));
   if (route != nullptr) add("routing", route_section(*route));

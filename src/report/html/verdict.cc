@@ -60,7 +60,9 @@ std::string alerts_html(const Findings& findings) {
 std::string answers_html(const Findings& findings) {
   const std::vector<PhaseAnswer> answers = phase_answers(findings);
   std::string out;
-  for (const PhaseAnswer& answer : answers) out += element("p", answer.sentence, "class=said");
+  for (const std::string& sentence : answer_sentences(answers)) {
+    out += element("p", sentence, "class=said");
+  }
   const Table table = arm_table(answers);
   if (table.rows.empty()) return out;
   return out + choice_html(table, "arms beside the baseline") +

@@ -1,4 +1,4 @@
-// A comparison of two bundles as text, Markdown, CSV and JSON.
+// A comparison as a screen, text, Markdown, CSV and JSON.
 #include "report/judgements/compare_report.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include "base/text/text.h"
 #include "report/judgements/compare_cells.h"
 #include "report/judgements/compare_verdict.h"
-#include "report/judgements/sides_section.h"
+#include "report/screen/document_screen.h"
 #include "report/screen/fitter.h"
 #include "report/sections/sections.h"
 
@@ -112,6 +112,53 @@ Table combined_table(const Comparison& c) {
   return table;
 }
 
+// Alarms first, then combined figures and cells as the comparison has them.
+std::vector<const ComparedCell*> by_weight(const Comparison& c) {
+  std::vector<const ComparedCell*> all;
+  for (const auto* cells : {&c.combined, &c.cells}) {
+    for (const ComparedCell& cell : *cells) all.push_back(&cell);
+  }
+  std::ranges::stable_partition(all, [](const ComparedCell* cell) { return cell->alarm(); });
+  return all;
+}
+
+// Two programs that took turns in one run are judged by their typical calls too.
+Table verdict_table(const Comparison& c) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"base ms"},
+               {"cand. ms"},
+               {"%diff"},
+               {"95% interval"}},
+              {}};
+  if (c.in_one_run) table.columns.push_back({"typical"});
+  table.columns.push_back({"verdict", Align::kLeft});
+  for (const ComparedCell* cell : by_weight(c)) {
+    table.rows.push_back({TableCell::of(std::string(phase_name(cell->phase))),
+                          TableCell::of(cell->stratum ? stratum_label(c.strata, *cell->stratum)
+                                                      : fmt::format("all {}", cell->strata)),
+                          TableCell::of(cell->arm), mean_cell(cell->base), mean_cell(cell->cand),
+                          signed_percent(cell->ratio - 1),
+                          share_spread(cell->ratio_interval, cell->ratio_range)});
+    if (c.in_one_run) table.rows.back().push_back(typical_cell(*cell));
+    table.rows.back().push_back(TableCell::of(status_text(*cell)));
+  }
+  return table;
+}
+
+std::string verdict_legend(const Comparison& c) {
+  std::string text = "base ms, cand. ms: mean times; %diff above 0: the candidate is slower";
+  if (c.in_one_run) {
+    text +=
+        "; typical: the same of the median pair of each process, which a few long "
+        "interruptions don't decide";
+  }
+  return text +
+         fmt::format("; SLOWER: shown to be slower by more than {:.3g} %", c.options.margin * 100);
+}
+
 std::string died_text(const Losses& of) {
   return fmt::format("{}/{}", of.died, of.processes.size());
 }
@@ -179,9 +226,14 @@ Table reason_table(const Comparison& c) {
 }
 
 ReportSection identity_part(const Comparison& c) {
-  ReportSection section{"Bundles", {}, {}};
+  ReportSection section{.title = c.in_one_run ? "Programs" : "Bundles", .screen_lines = 3};
   section.lines.push_back(fmt::format("base: {}", c.base_name));
   section.lines.push_back(fmt::format("candidate: {}", c.cand_name));
+  if (c.in_one_run) {
+    const std::string load = load_text(c.base_load);
+    if (!load.empty()) section.lines.push_back(fmt::format("measured at: {}", load));
+    return section;
+  }
   for (const AxisDifference& d : c.varied) {
     section.lines.push_back(
         fmt::format("varied: {}{}: {} -> {}", d.axis, d.about.empty() ? "" : " of " + d.about,
@@ -204,12 +256,17 @@ ReportSection identity_part(const Comparison& c) {
 }
 
 ReportSection crash_part(const Comparison& c) {
-  ReportSection section{"Crash rates", {}, {crash_table(c)}};
+  ReportSection section{.title = "Crash rates", .tables = {crash_table(c)}};
+  const bool lost = std::ranges::any_of(
+      c.crashes, [](const auto& each) { return each.base.lost + each.cand.lost > 0; });
+  section.screen_lines = lost ? 4 : 0;
   section.lines.emplace_back(
       "Lost rows out of attempted rows, with Wilson's interval, and processes that died out of "
       "all. "
-      "p is one-sided: of the processes where any died, else of the rows. Holm's adjustment goes "
-      "over phases and over cells, each at half of alpha.");
+      "p is one-sided: of the processes where any died, else of the rows. Phases "
+      "and cells are two families: a rise needs a p, adjusted by Holm within its family, below "
+      "half "
+      "of alpha.");
   return section;
 }
 
@@ -245,22 +302,17 @@ ReportSection cells_part(const Comparison& c, Phase phase, bool explained) {
   return section;
 }
 
-// One screen.
-std::vector<ReportSection> sections_of_sides(const Comparison& c) {
-  std::vector<ReportSection> sections = {sides_section(c)};
-  const bool lost = std::ranges::any_of(
-      c.crashes, [](const auto& each) { return each.base.lost + each.cand.lost > 0; });
-  if (lost) sections.push_back(crash_part(c));
+std::vector<ReportSection> sections_of(const Comparison& c) {
+  std::vector<ReportSection> sections;
   Table reasons = reason_table(c);
   if (!reasons.rows.empty()) {
-    sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
+    sections.push_back({.title = "Cells that weren't compared, or changed",
+                        .tables = {std::move(reasons)},
+                        .screen_lines = 4});
   }
-  return sections;
-}
-
-std::vector<ReportSection> sections_of(const Comparison& c) {
-  if (c.in_one_run) return sections_of_sides(c);
-  std::vector<ReportSection> sections = {identity_part(c), crash_part(c)};
+  sections.push_back(identity_part(c));
+  sections.push_back(crash_part(c));
+  if (c.in_one_run) return sections;  // the verdicts say all that is known of its cells
   if (!c.combined.empty()) sections.push_back(combined_part(c));
   bool explained = false;
   for (const Phase phase : kPhases) {
@@ -269,10 +321,6 @@ std::vector<ReportSection> sections_of(const Comparison& c) {
     if (!any) continue;
     sections.push_back(cells_part(c, phase, explained));
     explained = true;
-  }
-  Table reasons = reason_table(c);
-  if (!reasons.rows.empty()) {
-    sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
   }
   return sections;
 }
@@ -360,9 +408,13 @@ Document comparison_document(const Comparison& c, const CompareDemands& demands)
   const std::string word = verdict_word(c, demands);
   Document document{.title = fmt::format("Comparison: {} with {}", c.cand_name, c.base_name),
                     .failed = word != "passes",
-                    .outcome = verdict_sentences(c, demands)};
-  const std::vector<std::string> top = verdict_top(c, demands);
-  document.outcome.insert(document.outcome.begin(), top.begin(), top.end());
+                    .outcome = verdict_top(c, demands),
+                    .verdicts = verdict_table(c),
+                    .legend = verdict_legend(c)};
+  document.sections.push_back({.title = "Verdict",
+                               .lines = as_list(verdict_sentences(c, demands)),
+                               .id = "reasons",
+                               .screen_lines = 8});
   for (const Phase phase : kPhases) {
     document.sections.push_back({.title = std::string(phase_name(phase)),
                                  .figures = {fmt::format("{}-compared", phase_name(phase))},
@@ -376,24 +428,25 @@ Document comparison_document(const Comparison& c, const CompareDemands& demands)
 }
 
 std::string render_comparison(const Comparison& c, OutputFormat format,
-                              const CompareDemands& demands) {
+                              const CompareDemands& demands, bool full) {
+  const Document document = comparison_document(c, demands);
   switch (format) {
     case OutputFormat::kJson:
       return to_json_text(comparison_json(c, demands));
     case OutputFormat::kCsv:
       return flat_cells(c).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown:
-      return render_markdown(comparison_document(c, demands));
+      return render_markdown(document);
     case OutputFormat::kTable:
       break;
   }
-  std::vector<ReportSection> sections = sections_of(c);
-  sections.push_back({"Verdict", verdict_sentences(c, demands)});
-  // A reader sees the end of a long text first, and a script its beginning: both have the verdict.
+  if (!full) return render_screen(document);
+  std::vector<ReportSection> sections = {
+      {.title = "Verdicts", .lines = {document.legend}, .tables = {document.verdicts}}};
+  sections.insert(sections.end(), document.sections.begin(), document.sections.end());
   std::string top;
-  for (const std::string& line : verdict_top(c, demands)) {
+  for (const std::string& line : document.outcome)
     top += join(screen_lines(line, 2, 3), "\n") + "\n";
-  }
   return top + "\n" + render_text(sections);
 }
 

@@ -10,11 +10,11 @@
 
 namespace assay {
 
-// Crash rates first, then combined cells, then cell by cell. kCsv: one line a cell.
+// kTable: one screen, or with `full` every part. kCsv: one line a cell.
 std::string render_comparison(const Comparison& comparison, OutputFormat format,
-                              const CompareDemands& demands);
+                              const CompareDemands& demands, bool full = false);
 
-// The verdict in sentences, then the tables that they rest on.
+// The verdict, a row a cell, alarms first, then what the verdict rests on.
 Document comparison_document(const Comparison& comparison, const CompareDemands& demands);
 
 std::string render_self_test(const SelfTest& test, const CompareOptions& options,

@@ -237,7 +237,7 @@ std::string phase_text(const Comparison& c, Phase phase) {
 
 // "prefill slower, 1.10 [1.06, 1.14] of the base's time; kv_decode ...".
 std::string phases_line(const Comparison& c) {
-  if (c.in_one_run) return "";  // its own section has them
+  if (c.in_one_run) return "";  // the first rows of its verdicts
   std::vector<std::string> parts;
   for (const Phase phase : kPhases) {
     const std::string text = phase_text(c, phase);
@@ -298,7 +298,6 @@ std::vector<std::string> verdict_sentences(const Comparison& c, const CompareDem
     const bool fails = std::ranges::find(failing, failure) != failing.end();
     lines.push_back(fmt::format("{}: {}", fails ? "FAIL" : "warning", failure));
   }
-  if (all.empty()) lines.push_back(closing_line(c));
   return lines;
 }
 

@@ -33,7 +33,9 @@ Comparison comparison_of(std::vector<ComparedCell> cells) {
 }
 
 std::string text_of(const Comparison& comparison) {
-  return join(verdict_sentences(comparison, {.regression = true}), "\n");
+  const CompareDemands demands{.regression = true};
+  return verdict_headline(comparison, demands) + "\n" +
+         join(verdict_sentences(comparison, demands), "\n");
 }
 
 TEST(CompareVerdict, WhatIsSlowerWithoutAnAlarmIsNotCalledNothing) {
@@ -91,7 +93,7 @@ TEST(CompareVerdict, ItBeginsWithTheRatioOfEachPhaseAndTheCaveat) {
   const std::string text = render_comparison(comparison_of({}), OutputFormat::kTable, {});
   EXPECT_THAT(text, Not(HasSubstr("of the base's time")));
   comparison.in_one_run = true;
-  EXPECT_EQ(verdict_top(comparison, {}).size(), 2U) << "its own section has the ratios";
+  EXPECT_EQ(verdict_top(comparison, {}).size(), 2U) << "the first rows of its verdicts are these";
 }
 
 TEST(CompareVerdict, SlowerWithinTheMarginIsNothingBeyondIt) {

@@ -309,7 +309,7 @@ std::string portability_outcome(const Portability& of) {
   for (const ConditionVerdict& verdict : of.verdicts) flips += is_flip(verdict.verdict);
   const auto open = all - portable - failed;
   const char* word = failed + flips > 0        ? "FAILS"
-                     : open == all && open > 0 ? "passes, with no claim decided"
+                     : open == all && open > 0 ? "passes, but decides no claim"
                                                : "passes";
   return fmt::format("{}: {} of {} portable, {} not portable, {} not decided; {}.", word, portable,
                      counted(all, "claim"), failed, open, counted(flips, "flip"));

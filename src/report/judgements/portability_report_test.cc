@@ -152,7 +152,7 @@ TEST(PortabilityReport, ThatNoClaimIsDecidedIsInTheVerdict) {
   for (ConditionVerdict& verdict : of.verdicts) verdict.verdict = PortabilityVerdict::kUndecided;
   for (JudgedClaim& claim : of.claims) claim.verdict = ClaimVerdict::kNotDecided;
   EXPECT_THAT(render_portability(of, OutputFormat::kTable),
-              HasSubstr("passes, with no claim decided: 0 of 1 claim portable"));
+              HasSubstr("passes, but decides no claim: 0 of 1 claim portable"));
   of.claims[0].verdict = ClaimVerdict::kPortable;
   EXPECT_THAT(render_portability(of, OutputFormat::kTable), HasSubstr("passes: 1 of 1 claim"));
 }

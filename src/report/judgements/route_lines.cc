@@ -37,11 +37,11 @@ std::string validation_sentence(const Optimism& validation) {
   }
   std::string text = fmt::format(
       "Out of sample: a policy made of half of the {} takes {:.3f} of the safe arm's time on that "
-      "half and {:.3f} on the other, which is an optimism of {:.2f} %",
+      "half and {:.3f} on the other: {:+.2f} %",
       validation.unit == "process" ? "processes" : "blocks", validation.in_sample,
       validation.out_of_sample, validation.optimism * 100 + 0.0);
   if (validation.interval) {
-    text += fmt::format(" [{:.2f}, {:.2f}]", validation.interval->low * 100 + 0.0,
+    text += fmt::format(" [{:+.2f}, {:+.2f}]", validation.interval->low * 100 + 0.0,
                         validation.interval->high * 100 + 0.0);
   }
   if (validation.interval) text += " (the choices held fixed)";

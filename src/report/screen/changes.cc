@@ -96,11 +96,13 @@ void add_left_out(const Findings& findings, std::vector<std::string>& lines) {
   }
 }
 
-// "5.3 %", "5.3 % (best) to 97 % (worst)".
+// "5.3 %", "5.3 % on the surest stratum and 97 % on the least sure".
 std::string detectable_text(const stats::Interval& share) {
   const std::string best = format_significant(share.low * 100, 2);
   const std::string worst = format_significant(share.high * 100, 2);
-  return best == worst ? best + " %" : fmt::format("{} % (best) to {} % (worst)", best, worst);
+  return best == worst
+             ? best + " %"
+             : fmt::format("{} % on the surest stratum and {} % on the least sure", best, worst);
 }
 
 // One line a phase: the differences that its undecided strata could have shown.
@@ -136,10 +138,10 @@ void add_undecided(const Findings& findings, std::vector<std::string>& lines) {
     }
     if (!detectable) continue;
     undecided -= too_few;
-    lines.push_back(
-        fmt::format("{}: {} of {} {} undecided. {} rows can show differences of {} or more.",
-                    phase_name(phase), undecided, strata_count(all), undecided == 1 ? "is" : "are",
-                    undecided == 1 ? "Its" : "Their", detectable_text(*detectable)));
+    lines.push_back(fmt::format("{}: {} of {} {} undecided. {} rows would show a difference of {}.",
+                                phase_name(phase), undecided, strata_count(all),
+                                undecided == 1 ? "is" : "are", undecided == 1 ? "Its" : "Their",
+                                detectable_text(*detectable)));
   }
 }
 
@@ -154,7 +156,10 @@ void add_break_even(const Findings& findings, std::vector<std::string>& lines) {
     lines.push_back(fmt::format(
         "By the means, {} gains in prefill and loses in decoding: it is slower in total from {} "
         "on{}.",
-        arm, new_tokens_text(range->low, range->high), one ? "" : ", depending on the condition"));
+        arm, new_tokens_text(range->low, range->low),
+        one ? ""
+            : fmt::format(" where it turns first, and from {} on where it turns last",
+                          new_tokens_text(range->high, range->high))));
   }
 }
 

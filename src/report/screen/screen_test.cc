@@ -300,8 +300,8 @@ TEST(Screen, BreakEvenLengthsAreWholeTokens) {
                         "slower in total from 10 new tokens on."));
   findings.splits[1].breaks_even = 30;
   EXPECT_THAT(change_lines(findings),
-              testing::Contains(HasSubstr("from 10 to 30 new tokens on, depending on the "
-                                          "condition.")));
+              testing::Contains(HasSubstr("from 10 new tokens on where it turns first, and "
+                                          "from 30 new tokens on where it turns last.")));
 }
 
 TEST(Screen, PromptLengthsWithOneDecisionAreOneRow) {

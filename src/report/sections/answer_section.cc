@@ -11,7 +11,7 @@ ReportSection answer_section(const Findings& findings) {
     section.lines.emplace_back(
         "INCOMPLETE RUN: these figures cover the rows committed so far and will change.");
   }
-  for (const PhaseAnswer& answer : answers) section.lines.push_back("- " + answer.sentence);
+  for (const std::string& line : as_list(answer_sentences(answers))) section.lines.push_back(line);
   section.lines.push_back(arm_legend(answers, findings.study.baseline));
   return section;
 }

@@ -114,7 +114,7 @@ std::string undecided_text(const Findings& findings, const Answer& answer) {
   if (!ratios.empty()) text += fmt::format(" {} takes {}.", first.arm, listed(ratios));
   const std::string detectable = detectable_text(first.tied, pairs);
   if (!detectable.empty()) {
-    text += fmt::format(" These rows can show differences of {} or more.", detectable);
+    text += fmt::format(" These rows would show a difference of {}.", detectable);
   }
   return text + ahead_text(findings, answer);
 }

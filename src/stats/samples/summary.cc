@@ -176,4 +176,8 @@ std::optional<Fences> tukey_fences(std::span<const double> sorted, double k) {
   return Fences{*low - k * range, *high + k * range};
 }
 
+double p99_or_max(std::span<const double> sorted) {
+  return percentile(sorted, 0.99).value_or(sorted.back());
+}
+
 }  // namespace assay::stats

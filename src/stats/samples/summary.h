@@ -73,4 +73,7 @@ struct Fences {
 };
 std::optional<Fences> tukey_fences(std::span<const double> sorted, double k = 1.5);
 
+// The slow end: p99, and the largest value where there are too few for a p99. `sorted` isn't empty.
+double p99_or_max(std::span<const double> sorted);
+
 }  // namespace assay::stats
