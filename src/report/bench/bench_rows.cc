@@ -83,8 +83,13 @@ Bench make_bench(const Findings& findings, const std::vector<Speed>& speeds,
               .baseline = findings.study.baseline,
               .started_at = findings.study.started_at,
               .rows = {},
-              .sentences = answer_sentences(phase_answers(findings)),
+              .sentences = {},
               .remarks = remarks_of(findings)};
+  // Whoever asks for several sizes looks for the growth first.
+  for (PhaseAnswer& answer : phase_answers(findings)) {
+    if (!answer.growth.empty()) bench.sentences.push_back(std::move(answer.growth));
+    bench.sentences.push_back(std::move(answer.sentence));
+  }
   for (const BenchedModel& model : models) {
     for (const Speed& speed : speeds) {
       const Stratum& stratum = findings.strata[speed.stratum];
