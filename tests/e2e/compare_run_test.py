@@ -50,10 +50,21 @@ class CompareRun(ProgramTest):
         self.assertEqual((again.returncode, again.stdout), (1, done.stdout), "the bundle tells the same")
         self.assertEqual(self.assay("compare", bundle, "--margin", "95%", "--fail-on-regression").returncode, 0)
         shown = self.succeed("compare", bundle)
-        self.assertIn(f"cand: {self.slower}", shown)
-        self.assertRegex(shown, r"(?m)^kv_decode .* \+\d+\.\d+ % +\[.+\] % +\+\d+\.\d+ % +\[.+\] % +SLOWER",
-                         "means and typical calls, each with its interval")
+        self.assertIn(f"candidate: {self.slower}", shown)
         self.assertIn("warning: slower: eager on kv_decode", shown)
+        self.assertRegex(shown, r"(?m)^kv_decode .* \+\d+\.\d+ % +\[.+\] % +\+\d+\.\d+ % +SLOWER", "means and typical calls")
+        self.assertRegex(self.succeed("compare", bundle, "--full"), r"\+\d+\.\d+ % +\[.+\] % +\+\d+\.\d+ % +\[.+\] % .* SLOWER",
+                         "each with its interval")
+
+    def test_a_side_that_loses_every_row_fails_without_being_asked(self):
+        # It answers once, to the parity check, and dies whenever it is to measure.
+        dying = self.folder / "dying"
+        dying.write_text(f"#!/bin/sh\necho >> {self.folder}/starts\n[ $(wc -l < {self.folder}/starts) -gt 1 ] && kill -9 $$\n"
+                         f"exec {self.program} \"$@\"\n")
+        dying.chmod(0o755)
+        done = self.run_both(dying)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("FAILS: lost: every row of the candidate was lost", done.stdout)
 
     def test_the_bundle_says_which_program_served_which_side(self):
         self.assertIn(self.run_both(self.slower).returncode, (0, 1))

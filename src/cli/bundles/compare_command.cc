@@ -309,7 +309,7 @@ void add_compare_command(CLI::App& app, Selected& selected) {
           ->type_name("SHARE");
   command
       ->add_option("--margin", request->margin,
-                   "tolerated slowdown, as 2% or 0.02 (default 2%; with --run 0.5%)")
+                   "tolerated slowdown, as 2% or 0.02 (default 2%; with --run 0.2%)")
       ->transform(share_between(1e-6, 1))
       ->type_name("SHARE");
   CLI::Option* vary =

@@ -53,6 +53,20 @@ void add_machine_column(const std::vector<const ComparedCell*>& cells, Table& ta
   }
 }
 
+// Puts the column behind "typical", of these cells.
+void add_typical_intervals(const std::vector<const ComparedCell*>& cells, Table& table) {
+  const auto at =
+      std::ranges::find(table.columns, "typical", &Column::name) - table.columns.begin() + 1;
+  table.columns.insert(table.columns.begin() + at, Column{"its 95% interval"});
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const auto& typical = cells[i]->typical;
+    auto& row = table.rows[i];
+    row.insert(row.begin() + at, typical
+                                     ? share_spread(typical->ratio_interval, typical->ratio_range)
+                                     : TableCell::absent());
+  }
+}
+
 Table cell_table(const Comparison& c, Phase phase) {
   std::vector<const ComparedCell*> shown;
   Table table{"",
@@ -82,6 +96,7 @@ Table cell_table(const Comparison& c, Phase phase) {
          typical_cell(cell), p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
   }
   if (any_machine(c)) add_machine_column(shown, table);
+  if (c.in_one_run) add_typical_intervals(shown, table);
   return table;
 }
 
@@ -277,7 +292,9 @@ ReportSection combined_part(const Comparison& c) {
       "use the logarithms of the means of {}. p is Holm-adjusted over this table and all "
       "cells ({} tests, alpha {}). tost_p: the p of equivalence within {:.3g} %. mde: the "
       "smallest difference that is found with {:.0f} % power.",
-      c.base_runs + c.cand_runs > 2 ? "runs" : "processes, widened for dependence and drift",
+      c.in_one_run                    ? "pairs of processes"
+      : c.base_runs + c.cand_runs > 2 ? "runs"
+                                      : "processes, widened for dependence and drift",
       c.families.front().members, c.options.alpha, c.options.margin * 100, c.options.power * 100));
   return section;
 }
@@ -312,7 +329,6 @@ std::vector<ReportSection> sections_of(const Comparison& c) {
   }
   sections.push_back(identity_part(c));
   sections.push_back(crash_part(c));
-  if (c.in_one_run) return sections;  // the verdicts say all that is known of its cells
   if (!c.combined.empty()) sections.push_back(combined_part(c));
   bool explained = false;
   for (const Phase phase : kPhases) {
