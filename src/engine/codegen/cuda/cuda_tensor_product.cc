@@ -73,7 +73,7 @@ __device__ __forceinline__ bool find_task(int number, int first, int last, int r
   task.begin = aligned < first ? first : aligned, task.end = aligned + ROUND < last ? aligned + ROUND : last;
   return aligned < last;
 }
-// What the epilogue of the warp's first task reads.
+// The warp asks early for the values that its first task's epilogue reads.
 __device__ __forceinline__ void ask_ahead(const Args& args, const Parts& parts, int first, int last, int rows, Asking& asking) {
   Task task;
   if (!READS_EARLY || !find_task(warp_of_thread(), first, last, rows, task)) return;
