@@ -131,13 +131,12 @@ def check_compiled(arm, checkpoints_of, family, cache, settings, batch=1):
 # C++ where the processor has AVX-512.
 SETTINGS = [(INDUCTOR, 1), (INDUCTOR, 3), (DYNAMIC, 1), (AUTO, 1), (TUNED, 3), (MODULE, 3), (FULLGRAPH, 3)]
 CACHES = ("dynamic", "static")
-# The toy, since most of the time goes into compiling C++. tests/e2e/torch_test.py holds generated code of a GPT-2 against
-# the native engine; the soak has every family, cache and setting.
-FEW_CELLS = [(TOY, "dynamic", DYNAMIC, 1)]
 ALL_CELLS = [(family, cache, *setting) for family in FAMILIES for cache in CACHES for setting in SETTINGS]
 
 
-@pytest.mark.parametrize("family,cache,settings,batch", ALL_CELLS if SOAK else FEW_CELLS)
+# Most of its time goes into compiling C++. tests/e2e/torch_test.py holds generated code of a GPT-2 against the native engine.
+@pytest.mark.soak
+@pytest.mark.parametrize("family,cache,settings,batch", ALL_CELLS)
 def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
     samples, evidence = check_compiled(arm, checkpoints_of, family, cache, settings, batch)
     assert evidence["compiler_real"] == "yes", evidence["reasons"]

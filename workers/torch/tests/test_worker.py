@@ -218,6 +218,8 @@ def test_what_does_not_fit_the_model_is_refused(noop):
     assert reply["class"] == "protocol_error" and "below the vocabulary's 256, found 256" in reply["message"]
 
 
+# tests/e2e/torch_test.py sees that the first cell's folders are fresh.
+@pytest.mark.soak
 def test_each_cell_compiles_its_kernels_anew(arm, tmp_path, monkeypatch):
     """A second unit of the same model, even of the same shape, finds nothing of the first."""
     from assay_torch import compat

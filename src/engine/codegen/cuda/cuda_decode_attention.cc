@@ -158,9 +158,9 @@ __device__ __forceinline__ void merge_ranges(const float* parts, int splits, int
   if (threadIdx.x >= VECTORS) return;
   State total = {SMALLEST, 0.0f};
   float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  #pragma unroll
+  #pragma unroll 8
   for (int t = 0; t < TEAMS; ++t) total.largest = fmaxf(total.largest, states[t * VECTORS + threadIdx.x].largest);
-  #pragma unroll
+  #pragma unroll 8
   for (int t = 0; t < TEAMS; ++t) {
     const float scale = power_of_2(states[t * VECTORS + threadIdx.x].largest - total.largest);
     total.sum += states[t * VECTORS + threadIdx.x].sum * scale;
