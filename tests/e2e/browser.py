@@ -66,7 +66,6 @@ class Browser:
         }
         session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": options}})
         self.url += "/session/" + session["sessionId"]
-        self.cdp("Accessibility.enable")
         return self
 
     def __exit__(self, *_):
@@ -102,9 +101,11 @@ class Browser:
         self.cdp("Emulation.setEmulatedMedia", media=media, features=[scheme])
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
-    def screenshot(self, path, whole=True, clip=None):
+    def screenshot(self, path, clip=None, whole=True, small=False):
+        """The whole page, or a part of it; not `whole`: of what is in sight, without laying the page out anew. Pressing the file
+        takes most of the time, so that only a `small` one is pressed well."""
         more = {"clip": {**clip, "scale": 1}} if clip else {}
-        shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **more)
+        shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=whole, optimizeForSpeed=not small, **more)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def accessibility_tree(self):
