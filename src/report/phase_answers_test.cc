@@ -63,6 +63,14 @@ TEST(PhaseAnswers, TellHowTimeGrowsWithTheSizesThatDiffer) {
   EXPECT_EQ(phase_answers(findings).at(0).growth, "") << "two prompts of one length";
 }
 
+TEST(PhaseAnswers, AnArmWhoseOutputFailedParityHasNoGrowth) {
+  Findings findings = with_verdicts({{Verdict::kSlower, 1.04}, {Verdict::kSlower, 1.06}});
+  findings.latencies[3].parity_failed = true;
+  const std::string growth = phase_answers(findings).at(0).growth;
+  EXPECT_THAT(growth, HasSubstr("eager 10.0, 10.0 ms"));
+  EXPECT_THAT(growth, Not(HasSubstr("compiled")));
+}
+
 TEST(PhaseAnswers, OneVerdictIsOneClause) {
   EXPECT_EQ(said(with_verdicts({{Verdict::kSlower, 1.04}, {Verdict::kSlower, 1.06}})),
             "Prefill: compiled is slower than eager at every length (4.0 to 6.0 % more time [2.0, "

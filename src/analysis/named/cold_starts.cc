@@ -111,7 +111,7 @@ void report_starts(const Samples& samples, const ProcessStarts& starts,
   findings.push_back(std::move(finding));
 }
 
-// Rows of one group that are marked cold.
+// Rows of one group that are marked cold and below the factor of a slow start.
 struct ColdRows {
   const Group* group = nullptr;
   RowsInOrder rows;
@@ -123,13 +123,15 @@ struct ColdArm {
   std::vector<double> cold;
   std::vector<double> warm;
 
-  void add(const Group& group) {
+  void add(const Group& group, double slow_factor) {
     if (group.warm.empty() || group.warm.size() == group.timed.size()) return;
     ColdRows& of = groups.emplace_back(&group, RowsInOrder{});
     const double median = *stats::median(group.sorted_ms);
     for (const Row* row : group.timed) {
       (row->cold ? cold : warm).push_back(*row->latency_ms / median);
-      if (row->cold) of.rows.push_back(row);
+      // Slower ones are starts, or slow calls as there are elsewhere.
+      const bool slow = row->cold && *row->latency_ms >= slow_factor * median;
+      if (row->cold && !slow) of.rows.push_back(row);
     }
   }
   std::optional<double> p() const {
@@ -142,7 +144,9 @@ void report_shift(const Samples& samples, const ColdRows& cold, const AnalysisOp
                   std::vector<Finding>& findings) {
   const Group& group = *cold.group;
   const double without = *stats::mean(group.warm_ms);
-  const double with = *stats::mean(latencies_ms(group.timed));
+  RowsInOrder all = group.warm;
+  all.insert(all.end(), cold.rows.begin(), cold.rows.end());
+  const double with = *stats::mean(latencies_ms(all));
   const double shift = with / without - 1;
   if (std::abs(shift) <= options.margin) return;
   Finding finding = about("cold_start_skew", Severity::kNote, samples, group);
@@ -163,7 +167,7 @@ void find_starts_of_phase(const Samples& samples, Phase phase, const AnalysisOpt
   std::vector<double> others;
   for (const Group& group : samples.groups) {
     if (samples.strata[group.stratum].phase != phase) continue;
-    cold[group.arm].add(group);
+    cold[group.arm].add(group, options.cold_factor);
     auto found = process_starts(group);
     if (!found) continue;
     others.insert(others.end(), found->others.begin(), found->others.end());

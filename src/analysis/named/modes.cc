@@ -122,10 +122,13 @@ bool order_explains(const Shape& shape, const Modes& modes) {
          (1 - kExplainedShare) * static_cast<double>(shape.rows.size());
 }
 
+// True if `findings` have a change of the group or of its whole phase.
 bool has_change(const Group& group, const Samples& samples, const std::vector<Finding>& findings) {
   return std::ranges::any_of(findings, [&](const Finding& finding) {
-    return (finding.kind == "level_change" || finding.kind == "drift") &&
-           finding.stratum == group.stratum && finding.arm == samples.arms[group.arm];
+    const bool is_here =
+        finding.stratum ? finding.stratum == group.stratum && finding.arm == samples.arms[group.arm]
+                        : finding.phase == samples.strata[group.stratum].phase;
+    return (finding.kind == "level_change" || finding.kind == "drift") && is_here;
   });
 }
 

@@ -83,11 +83,15 @@ TEST(Bimodal, PromptsOfTwoLengthsAreNoModesOfOne) {
 }
 
 TEST(Bimodal, AChangeOfLevelIsToldOnce) {
-  SyntheticBundle bundle(53);
-  const auto cell = bundle.add({.arm = "eager", .noise = 0.01});
-  for (int i = 15; i < 30; ++i) *bundle.row(cell, i).latency_ms *= 1.5;
-  EXPECT_EQ(of_kind(bundle, "level_change").size(), 1u);
-  EXPECT_THAT(of_kind(bundle, "bimodal"), IsEmpty());
+  for (const int64_t processes : {0, 6, 10}) {
+    for (const double factor : {1.1, 1.5, 3.0}) {
+      SyntheticBundle bundle(53);
+      const auto cell = bundle.add({.arm = "eager", .noise = 0.01, .processes = processes});
+      for (int i = 15; i < 30; ++i) *bundle.row(cell, i).latency_ms *= factor;
+      EXPECT_GE(of_kind(bundle, "level_change").size(), 1u) << processes << " " << factor;
+      EXPECT_THAT(of_kind(bundle, "bimodal"), IsEmpty()) << processes << " " << factor;
+    }
+  }
 }
 
 // Bundles of ten groups of one mode each of which some group is called bimodal.

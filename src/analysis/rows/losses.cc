@@ -40,23 +40,29 @@ std::optional<stats::Interval> Losses::died_interval(double confidence) const {
 }
 
 Losses losses_of(const Group& group) {
-  constexpr int64_t kNoProcess = -1;
+  using Process = std::pair<bool, int64_t>;  // named: its number; else the block, or -1 for all
+  const bool told = std::ranges::none_of(
+      group.rows, [](const Row* row) { return !row->process && row->status == RowStatus::kOk; });
+  const auto process_of_row = [told](const Row& row) -> Process {
+    if (row.process) return {true, *row.process};
+    return {false, told ? row.block : -1};
+  };
   Losses losses;
-  std::map<int64_t, stats::ClusterCount> processes;
-  std::set<int64_t> dead;
+  std::map<Process, stats::ClusterCount> processes;
+  std::set<Process> dead;
   for (const Row* row : group.rows) {
-    stats::ClusterCount& process = processes[row->process.value_or(kNoProcess)];
+    stats::ClusterCount& process = processes[process_of_row(*row)];
     ++losses.attempted;
     ++process.n;
     if (row->status == RowStatus::kOk) continue;
     ++losses.lost;
     ++process.successes;
     if (row->status == RowStatus::kCrash || row->status == RowStatus::kTimeout) {
-      dead.insert(row->process.value_or(kNoProcess));
+      dead.insert(process_of_row(*row));
     }
   }
   losses.died = std::ssize(dead);
-  for (const auto& [number, count] : processes) losses.processes.push_back(count);
+  for (const auto& [process, count] : processes) losses.processes.push_back(count);
   return losses;
 }
 

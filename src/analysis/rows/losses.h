@@ -15,7 +15,8 @@ struct Losses {
   int64_t lost = 0;
   int64_t attempted = 0;
   // Counts of each process of each cell: a process that replaces one that died is another. Rows
-  // that name no process count as one process.
+  // that name no process count as one process if any of them is ok. If all of them are lost, no
+  // process could be started for them, and the rows of each block count as one that died.
   std::vector<stats::ClusterCount> processes;
   int64_t died = 0;  // of those, the processes that a row went with: crash or timeout
 
