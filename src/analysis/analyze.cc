@@ -24,32 +24,6 @@
 namespace assay {
 namespace {
 
-// Declares the families of tests that are adjusted together: each claim over the arms and strata of
-// a phase.
-void declare_families(Findings& findings) {
-  const auto add = [&](const std::string& name, int64_t members) {
-    if (members > 0) findings.families.push_back({name, findings.options.alpha, members});
-  };
-  const auto count = [](const std::vector<Contrast>& contrasts, Phase phase, bool equivalence) {
-    return std::ranges::count_if(contrasts, [&](const Contrast& c) {
-      return c.phase == phase && (equivalence ? c.tost_p_holm : c.p_holm).has_value();
-    });
-  };
-  for (const Phase phase : kPhases) {
-    for (const auto& [what, contrasts] :
-         {std::pair{"contrasts", &findings.contrasts}, {"combined", &findings.combined}}) {
-      add(fmt::format("{} of {}: difference", what, phase_name(phase)),
-          count(*contrasts, phase, false));
-      add(fmt::format("{} of {}: equivalence", what, phase_name(phase)),
-          count(*contrasts, phase, true));
-    }
-    const auto interactions = std::ranges::count_if(findings.sizes, [&](const SizeAnalysis& s) {
-      return s.phase == phase && s.interaction_p_holm.has_value();
-    });
-    add(fmt::format("model size of {}: interaction", phase_name(phase)), interactions);
-  }
-}
-
 // Each on its own; in this order whichever thread is done first.
 void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBootstrap& quantiles,
               Findings& findings, ThreadPool* pool) {
@@ -74,10 +48,12 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
       [&](Named& named) { find_gpu_neighbours(samples, named); },
       [&](Named& named) { find_rank_disagreements(in, quantiles, named); },
       [&](Named& named) { find_sensitive_rankings(in, named); },
-      [&](Named& named) { find_changes_between_rounds(samples, options, named); },
-      [&](Named& named) { find_changes_in_order(samples, options, named); },
+      [&](Named& named) {
+        find_changes_between_rounds(samples, options, named);
+        find_changes_in_order(samples, options, named);
+        find_modes(samples, findings.latencies, options, named);
+      },
       [&](Named& named) { find_one_sided_tails(samples, findings.contrasts, options, named); },
-      [&](Named& named) { find_modes(samples, findings.latencies, options, named); },
       [&](Named& named) { find_constants(samples, named); },
       [&](Named& named) {
         find_dependence(samples, findings.latencies, findings.contrasts, named);
@@ -131,7 +107,6 @@ Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
   findings.size_unit = sizes.unit;
   findings.sizes =
       analyze_sizes(samples, units, resampled, findings.contrasts, sizes, options, pool);
-  declare_families(findings);
   find_all(bundle, inputs, quantiles, findings, pool);
   return findings;
 }

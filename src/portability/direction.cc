@@ -27,10 +27,12 @@ std::string reason_between(const RegimeCell* arm, const RegimeCell* base,
 // The smallest level at which the interval shows it: p that holds at any look, as the interval
 // does. 1: at none.
 template <typename Shown>
-stats::TestResult test_at_any_look(const std::vector<double>& values, const Shown& shown) {
+stats::TestResult test_at_any_look(const Estimate& ratio, const Shown& shown) {
+  const std::vector<double> values = log_ratios_of(ratio);
   const auto at = [&](double log_alpha) {
     const auto interval = stats::confirmed_interval(values, std::exp(log_alpha));
-    return interval && shown(*interval);
+    return interval && shown(stats::Interval{interval->low + std::log(ratio.beyond.low),
+                                             interval->high + std::log(ratio.beyond.high)});
   };
   double no = std::log(1e-12);
   double yes = std::log(0.5);
@@ -50,11 +52,10 @@ stats::TestResult test_at_any_look(const std::vector<double>& values, const Show
 // Tests of a stratum that ended when it suited, by confidence sequences
 // (stats/sequential/confidence_sequence.h).
 void test_rounds(const PortabilityOptions& options, ArmDirection& of) {
-  const std::vector<double> values = log_ratios_of(*of.ratio);
   const double margin = std::log1p(options.margin);
-  of.test = test_at_any_look(values, [](const auto& i) { return !i.contains(0); });
-  of.tost =
-      test_at_any_look(values, [&](const auto& i) { return i.low > -margin && i.high < margin; });
+  of.test = test_at_any_look(*of.ratio, [](const auto& i) { return !i.contains(0); });
+  of.tost = test_at_any_look(*of.ratio,
+                             [&](const auto& i) { return i.low > -margin && i.high < margin; });
 }
 
 }  // namespace

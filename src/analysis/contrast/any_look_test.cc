@@ -50,6 +50,38 @@ struct Looked {
   std::vector<std::string> cells;
 };
 
+// A stratum that ended early, beside one whose rows hold a slow call of the one arm or of both.
+Contrast beside_slow_calls(bool of_both) {
+  SyntheticBundle bundle(12);
+  bundle.raw().manifest["study"]["arms"] = {"eager", "static"};
+  for (const std::string scenario : {"s0", "s1"}) {
+    for (const std::string arm : {"eager", "static"}) {
+      const std::string cell = bundle.add({.arm = arm,
+                                           .scenario = scenario,
+                                           .mean_ms = arm == "eager" ? 10.0 : 9.3,
+                                           .noise = 0.01,
+                                           .repetitions = kRounds * kRows,
+                                           .processes = kRounds});
+      bundle.evidence(cell)["stopping"] = {{"rounds", kRounds}, {"pairs", Json::array()}};
+      if (scenario == "s1" && (of_both || arm == "static")) *bundle.row(cell, 9).latency_ms *= 5;
+    }
+  }
+  AnalysisOptions options;
+  options.resamples = 500;
+  return analyze(bundle.build(), options, nullptr)->contrasts.at(0);
+}
+
+TEST(AnyLook, SlowCallsOfOneArmThatAnotherStratumShowsLeaveItOpen) {
+  const Contrast both = beside_slow_calls(true);
+  EXPECT_EQ(both.verdict, Verdict::kFaster);
+  EXPECT_EQ(both.unseen_slow_factor, 1);
+  const Contrast one = beside_slow_calls(false);
+  ASSERT_TRUE(one.any_look);
+  EXPECT_EQ(one.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(one.slow_arm, "static");
+  EXPECT_NEAR(one.ratio_interval->high, both.ratio_interval->high * one.unseen_slow_factor, 1e-9);
+}
+
 TEST(AnyLook, IntervalsAreThoseThatHoldAtAnyLookForAllPairsTogether) {
   Looked looked(1.1, 1.2, 0.05);
   EXPECT_FALSE(looked.findings().contrasts.at(0).any_look);

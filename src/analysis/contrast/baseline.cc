@@ -24,6 +24,18 @@ std::vector<std::string> reasons_between(const Samples& samples, const Group* gr
   return reasons;
 }
 
+// Number of the phase's contrasts that can't be made because rows were lost, by arms that have
+// others: an arm that lost rows on every stratum claims nothing.
+size_t lost_contrasts(const Samples& samples, Phase phase,
+                      const std::vector<const Contrast*>& family) {
+  size_t lost = 0;
+  for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
+    const bool any = std::ranges::find(family, samples.arms[arm], &Contrast::arm) != family.end();
+    if (any) lost += static_cast<size_t>(lost_strata(samples, phase, arm));
+  }
+  return lost;
+}
+
 void combine_phase(const ContrastInputs& in, const PairResamples& resampled, Phase phase,
                    Findings& findings) {
   const size_t first = findings.combined.size();
@@ -41,7 +53,7 @@ void combine_phase(const ContrastInputs& in, const PairResamples& resampled, Pha
   for (size_t i = first; i < findings.combined.size(); ++i) {
     family.push_back(&findings.combined[i]);
   }
-  adjust_and_judge(family, findings.options);
+  adjust_and_judge(family, 0, findings.options);
 }
 
 }  // namespace
@@ -72,7 +84,8 @@ void contrast_with_baseline(const ContrastInputs& in, Findings& findings, Thread
     for (Contrast& contrast : findings.contrasts) {
       if (contrast.phase == phase) family.push_back(&contrast);
     }
-    adjust_and_judge(family, findings.options);
+    adjust_and_judge(family, lost_contrasts(samples, phase, {family.begin(), family.end()}),
+                     findings.options);
     combine_phase(in, resampled, phase, findings);
   }
 }

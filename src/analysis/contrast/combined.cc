@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/contrast/common_rounds.h"
 #include "analysis/contrast/contrast.h"
 #include "analysis/contrast/estimate.h"
 #include "analysis/contrast/process_range.h"
@@ -13,19 +12,10 @@
 namespace assay {
 namespace {
 
-// Number of the phase's strata that have both arms and no contrast, because rows were lost or the
-// output differs: the other strata are then the survivors.
-int64_t lost_strata(const Samples& samples, Phase phase, size_t arm) {
-  int64_t lost = 0;
-  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
-    if (samples.strata[stratum].phase == phase) lost += is_lost(samples, stratum, arm);
-  }
-  return lost;
-}
-
 // One stratum of a combined contrast. Null: not resampled.
 struct Part {
   PairUnits units;
+  std::vector<int64_t> baseline_keys;  // of the baseline's units
   bool paired = false;
   stats::StratumMoments moments;
   const stats::ResampledMean* arm = nullptr;
@@ -40,6 +30,7 @@ std::optional<Part> part_of(const ContrastInputs& in, const PairResamples& resam
   Part part;
   part.units = in.units.pair(pair);
   part.paired = contrast.paired;
+  part.baseline_keys = part.paired ? part.units.keys : in.units.series(pair.baseline).keys;
   const auto moments = pair_moments(part.units, part.paired);
   if (!moments) return std::nullopt;
   part.moments = *moments;
@@ -51,12 +42,11 @@ std::optional<Part> part_of(const ContrastInputs& in, const PairResamples& resam
   return part;
 }
 
-// Common rounds of the strata's units: first the arm's series of each stratum, then the baseline's.
-CommonRounds strata_rounds(const std::vector<Part>& parts) {
-  std::vector<std::vector<UnitSpan>> series;
-  for (const Part& part : parts) series.push_back(part.units.arm_spans);
-  for (const Part& part : parts) series.push_back(part.units.baseline_spans);
-  return common_rounds(series);
+// True if every stratum has the same rounds. Those of an interrupted run needn't.
+bool have_same_rounds(const std::vector<Part>& parts) {
+  return std::ranges::all_of(parts, [&](const Part& part) {
+    return part.units.keys == parts[0].units.keys && part.baseline_keys == parts[0].units.keys;
+  });
 }
 
 // The widening of the stratum that has the largest.
@@ -68,15 +58,14 @@ stats::Widening widest(const std::vector<Part>& parts) {
   return most;
 }
 
-std::optional<stats::LogRatio> log_ratio_of_rounds(const std::vector<Part>& parts,
-                                                   const CommonRounds& rounds, bool paired,
+std::optional<stats::LogRatio> log_ratio_of_rounds(const std::vector<Part>& parts, bool paired,
                                                    double log_ratio) {
   std::vector<std::vector<UnitShares>> shares;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    stats::StratumMoments moments = parts[i].moments;
+  for (const Part& part : parts) {
+    stats::StratumMoments moments = part.moments;
     moments.widening = {};
     if (!paired) moments.covariance.reset();
-    shares.push_back(shares_of(parts[i].units, rounds.of[i], rounds.of[parts.size() + i], moments));
+    shares.push_back(shares_of(part.units, part.units.keys, part.baseline_keys, moments));
   }
   const auto error = error_of_shares(shares);
   if (!error) return std::nullopt;
@@ -152,16 +141,13 @@ stats::Widening combined_widening(const stats::LogRatio& widened, const std::vec
           0};
 }
 
-// The range over rounds of the geometric mean of the strata's ratios. Absent where strata have
-// different rounds.
-std::optional<stats::Interval> range_of_rounds(const std::vector<Part>& parts,
-                                               const CommonRounds& rounds, bool paired) {
-  if (!rounds.whole) return std::nullopt;
+// The range over rounds of the geometric mean of the strata's ratios, which have the same rounds.
+std::optional<stats::Interval> range_of_rounds(const std::vector<Part>& parts, bool paired) {
   const auto side = [&](const auto& means_of) {
-    std::vector<double> values(rounds.count, 0.0);
+    std::vector<double> values(means_of(parts[0].units).size(), 0.0);
     for (const Part& part : parts) {
       const std::vector<double>& means = means_of(part.units);
-      for (size_t r = 0; r < rounds.count; ++r) {
+      for (size_t r = 0; r < values.size(); ++r) {
         values[r] += std::log(means[r]) / static_cast<double>(parts.size());
       }
     }
@@ -197,6 +183,14 @@ std::optional<SpreadRatio> combined_typical(const std::vector<const Contrast*>& 
 }
 
 }  // namespace
+
+int64_t lost_strata(const Samples& samples, Phase phase, size_t arm) {
+  int64_t lost = 0;
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    if (samples.strata[stratum].phase == phase) lost += is_lost(samples, stratum, arm);
+  }
+  return lost;
+}
 
 Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
                  const std::vector<const Contrast*>& parts) {
@@ -238,15 +232,13 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
   all.median_ratio = std::exp(log_median_ratio);
   if (strata.size() < parts.size()) return all;  // no pair is left of one of them
   const bool processes = all.unit == ContrastUnit::kProcesses;
-  const CommonRounds rounds = processes ? strata_rounds(strata) : CommonRounds();
-  const bool same_rounds = processes && rounds.whole;
+  const bool same_rounds = processes && have_same_rounds(strata);
   all.typical = combined_typical(parts, processes);
-  if (has_few_processes(all)) {
-    all.ratio_process_range = range_of_rounds(strata, rounds, all.paired);
+  if (has_few_processes(all) && same_rounds) {
+    all.ratio_process_range = range_of_rounds(strata, all.paired);
   }
   const auto error_of = [&](const std::vector<Part>& of) {
-    return processes ? log_ratio_of_rounds(of, rounds, all.paired, log_ratio)
-                     : log_ratio_of_strata(of);
+    return processes ? log_ratio_of_rounds(of, all.paired, log_ratio) : log_ratio_of_strata(of);
   };
   const std::optional<stats::LogRatio> combined = error_of(strata);
   if (combined) all.widening = combined_widening(*combined, strata, error_of);

@@ -20,10 +20,9 @@
 namespace assay {
 namespace {
 
-// `error`: of the pair's difference.
 void add_mean_tests(const stats::StratumMoments& pair, const Estimate& ratio,
-                    const std::optional<stats::StandardError>& error,
                     const AnalysisOptions& options, Contrast& contrast) {
+  const auto error = stats::difference_error(pair);
   const double difference = pair.numerator.mean - pair.denominator.mean;
   contrast.tost = stats::tost_ratio(pair, 1 / (1 + options.margin), 1 + options.margin);
   if (!error) return add_constant_tests({&pair, 1}, options, contrast);
@@ -74,13 +73,17 @@ void allow_for_unseen(const UnseenTail& unseen, Contrast& contrast) {
   }
 }
 
-// Takes away t intervals of one or two degrees of freedom, and the figures made of them.
+// Takes away t intervals of one or two degrees of freedom.
 void leave_without_intervals(Contrast& contrast) {
   contrast.ratio_interval.reset();
   contrast.difference_interval_ms.reset();
-  contrast.cohen_d_interval.reset();
-  contrast.hedges_g_interval.reset();
-  if (contrast.rank) contrast.rank->a_interval.reset();
+}
+
+// Two processes whose spread can't be trusted: their range alone decides (verdict.h).
+void leave_untested(Contrast& contrast) {
+  contrast.test.reset();
+  contrast.tost.reset();
+  contrast.minimum_detectable.reset();
 }
 
 }  // namespace
@@ -183,14 +186,15 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   const auto base_mean = stats::mean(units.baseline);
   if (!mean || !base_mean) {  // no unit in common: the rows' ratio, untested
     contrast.ratio = *stats::mean(group.warm_ms) / *stats::mean(base.warm_ms);
-    describe_row_effects(in, pair, contrast);
+    add_row_effects(in, pair, contrast);
     return contrast;
   }
   contrast.ratio = *mean / *base_mean;
   contrast.difference_ms = *mean - *base_mean;
   if (was_looked_at(in.samples, group.stratum)) {
     contrast_at_any_look(estimate, in.samples.arms.size(), in.options, contrast);
-    describe_row_effects(in, pair, contrast);
+    allow_for_unseen(errors.unseen, contrast);
+    add_row_effects(in, pair, contrast);
     contrast.verdict =
         verdict_at_any_look(contrast, margin_at_any_look(in.samples, group.stratum, in.options));
     return contrast;
@@ -205,12 +209,10 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   }
   contrast.typical = typical_ratio(in, pair, errors.widening, in.options.confidence);
   auto moments = pair_moments(units, contrast.paired);
-  std::optional<stats::StandardError> error;
   if (moments) {
     moments->widening = widening;
     moments->apart = apart(group, base);
-    error = stats::difference_error(*moments);
-    add_mean_tests(*moments, estimate, error, in.options, contrast);
+    add_mean_tests(*moments, estimate, in.options, contrast);
     // A bootstrap of two or three values knows no more of their spread than they do.
     const bool few = are_few_processes(contrast.units_arm, contrast.units_baseline);
     if (few && contrast.shared_df && estimate.error) {
@@ -218,14 +220,15 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
           stats::t_interval_of_ratio(estimate.log_ratio, *estimate.error, in.options.confidence);
     }
   }
+  if (errors.spread.unsure) leave_untested(contrast);
   allow_for_unseen(errors.unseen, contrast);
-  add_row_effects(in, pair, error, contrast);
+  add_row_effects(in, pair, contrast);
   return contrast;
 }
 
-void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options) {
-  adjust_by_holm(family, &Contrast::test, &Contrast::p_holm);
-  adjust_by_holm(family, &Contrast::tost, &Contrast::tost_p_holm);
+void adjust_and_judge(std::vector<Contrast*>& family, size_t lost, const AnalysisOptions& options) {
+  adjust_by_holm(family, &Contrast::test, &Contrast::p_holm, lost);
+  adjust_by_holm(family, &Contrast::tost, &Contrast::tost_p_holm, lost);
   for (Contrast* contrast : family) {
     contrast->verdict = judge(*contrast, options);
     if (has_few_processes(*contrast)) leave_without_intervals(*contrast);

@@ -37,6 +37,10 @@ struct ContrastInputs {
 // Fills contrasts, combined and not_comparable.
 void contrast_with_baseline(const ContrastInputs& in, Findings& findings, ThreadPool* pool);
 
+// Number of the phase's strata that have the arm and the baseline and no contrast, because rows
+// were lost or the output differs: the other strata are then the survivors.
+int64_t lost_strata(const Samples& samples, Phase phase, size_t arm);
+
 // The contrasts of one arm with the baseline in one phase as one figure, the geometric mean of
 // their ratios. `parts` isn't empty, and `resampled` has their pairs.
 Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
@@ -87,7 +91,8 @@ void add_constant_tests(std::span<const stats::StratumMoments> strata,
                         const AnalysisOptions& options, Contrast& contrast);
 
 // Holm within this family, separately for the difference and for the equivalence; then judges, and
-// leaves contrasts of few processes (process_range.h) without intervals.
-void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options);
+// leaves contrasts of few processes (process_range.h) without intervals. `lost`: as holm_of() has
+// it.
+void adjust_and_judge(std::vector<Contrast*>& family, size_t lost, const AnalysisOptions& options);
 
 }  // namespace assay

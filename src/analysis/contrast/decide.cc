@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "analysis/contrast/any_look.h"
 #include "analysis/contrast/contrast.h"
@@ -24,6 +25,7 @@ struct Race {
   Decision decision;
   std::vector<size_t> groups;
   std::vector<Contrast> rivals;
+  std::vector<size_t> lost;  // arms that lost rows or gave other output
 };
 
 // The reason why the group can't be the answer here; empty: it can. An arm that didn't run as it is
@@ -63,6 +65,7 @@ Race race(const ContrastInputs& in, size_t stratum) {
       candidates.push_back({g, ranked_time(in, g)});
     } else {
       result.decision.left_out.push_back({samples.arms[group.arm], std::move(reason)});
+      if (group.failed() > 0 || group.parity_failed) result.lost.push_back(group.arm);
     }
   }
   std::ranges::stable_sort(candidates, {}, &Candidate::time);
@@ -276,11 +279,16 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
   contrast_rivals(in, contrasts, pool, races);
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;
+    std::set<size_t> racing;  // arms; one that lost rows on every stratum claims nothing
+    std::vector<size_t> lost;
     for (Race& one : races) {
       if (samples.strata[one.decision.stratum].phase != phase) continue;
+      lost.insert(lost.end(), one.lost.begin(), one.lost.end());
+      for (const size_t g : one.groups) racing.insert(samples.groups[g].arm);
       for (Contrast& rival : one.rivals) family.push_back(&rival);
     }
-    adjust_and_judge(family, options);
+    std::erase_if(lost, [&](size_t arm) { return !racing.contains(arm); });
+    adjust_and_judge(family, lost.size(), options);
   }
   for_each_index(races.size(), pool, [&](size_t i) {
     if (!void_because[i].empty() && !races[i].rivals.empty()) {

@@ -88,6 +88,8 @@ Estimate estimate_of(const Samples& samples, const Units& units, const GroupPair
   Estimate of{.unit = units.of(arm.stratum), .paired = units.paired(arm.stratum)};
   of.one_process =
       of.unit != ContrastUnit::kProcesses && (is_of_one_process(arm) || is_of_one_process(other));
+  const double seen = errors.unseen.factor;
+  of.beyond = errors.unseen.is_arms ? stats::Interval{1, seen} : stats::Interval{1 / seen, 1};
   if (was_looked_at(samples, arm.stratum)) {
     add_rounds(of_pair, of);
     return of;
@@ -99,12 +101,11 @@ Estimate estimate_of(const Samples& samples, const Units& units, const GroupPair
     of.why_absent = "no repetition of both arms was measured side by side";
     return of;
   }
-  const double seen = errors.unseen.factor;
-  of.beyond = errors.unseen.is_arms ? stats::Interval{1, seen} : stats::Interval{1 / seen, 1};
   if (of.unit == ContrastUnit::kProcesses &&
       are_few_processes(std::ssize(of_pair.arm), std::ssize(of_pair.baseline))) {
     of.range = ratio_range(of_pair.arm_means, of_pair.baseline_means, of.paired);
     of.too_few = errors.spread.df.value_or(0) < kLeastFreedomOfInterval;
+    of.unsure = errors.spread.unsure;
   }
   auto moments = pair_moments(of_pair, of.paired);
   if (!moments) return of;
@@ -223,7 +224,7 @@ void test_ratios(std::span<JudgedRatio* const> family, const JudgeOptions& optio
                  bool equivalence) {
   const double margin = std::log1p(options.margin);
   for (JudgedRatio* one : family) {
-    if (!one->ratio || !one->ratio->error) continue;
+    if (!one->ratio || !one->ratio->error || one->ratio->unsure) continue;
     one->test = stats::t_test(one->ratio->log_ratio, *one->ratio->error);
     if (!equivalence) continue;
     one->tost = stats::tost(one->ratio->log_ratio, *one->ratio->error, -margin, margin);

@@ -40,6 +40,7 @@ struct Estimate {
   // Least and largest ratio of the processes, where these are fewer than kLeastProcessesOfInterval.
   std::optional<stats::Interval> range = {};
   bool too_few = false;  // the range stands in the interval's place
+  bool unsure = false;   // SharedSpread's: no test
   // Factors on the ratio at its interval's ends, by what its rows happen not to hold
   // (unseen_tails.h).
   stats::Interval beyond = {1, 1};

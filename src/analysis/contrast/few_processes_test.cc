@@ -93,6 +93,30 @@ TEST(FewProcesses, TwoOfEachArmDecideWhatNoTwoProcessesDifferBy) {
             Verdict::kInconclusive);
 }
 
+// The first stratum's processes spread 30 times as much as the others'.
+Findings with_a_wild_stratum(bool wild) {
+  Bundle run = run_of_few({.strata = 10, .ratio = 0.8});
+  for (Row& row : run.rows) {
+    if (wild && row.scenario == "s0" && row.process == 1) *row.latency_ms *= 1.35;
+  }
+  return analyzed(run);
+}
+
+TEST(FewProcesses, TwoOfEachArmShareTheSpreadOfTenStrataUnlessOneStandsOut) {
+  const auto faster = [](const Findings& findings) {
+    return std::ranges::count(findings.contrasts, Verdict::kFaster, &Contrast::verdict);
+  };
+  const Findings alike = with_a_wild_stratum(false);
+  EXPECT_TRUE(alike.contrasts.at(1).ratio_interval);
+  EXPECT_EQ(faster(alike), 10);
+  const Findings wild = with_a_wild_stratum(true);
+  EXPECT_EQ(faster(wild), 0) << "two processes that agree may do so by chance";
+  for (const Contrast& contrast : wild.contrasts) {
+    EXPECT_FALSE(contrast.test);
+    EXPECT_TRUE(contrast.ratio_process_range);
+  }
+}
+
 TEST(FewProcesses, TenStrataTellTheSpreadThatOneDoesNot) {
   const Findings alone = analyzed(run_of_few({.processes = 3, .strata = 1, .ratio = 0.9}));
   EXPECT_FALSE(alone.contrasts.at(0).shared_df);

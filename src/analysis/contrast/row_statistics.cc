@@ -7,7 +7,8 @@
 
 #include "analysis/contrast/process_range.h"
 #include "analysis/contrast/widenings.h"
-#include "stats/estimates/clusters.h"
+#include "stats/hypotheses/effect.h"
+#include "stats/hypotheses/tests.h"
 #include "stats/samples/summary.h"
 
 namespace assay {
@@ -84,28 +85,6 @@ std::vector<double> kept_ms(const Group& group, const KeptRows& kept) {
   return ms;
 }
 
-// The round of each warm row.
-std::vector<size_t> rounds_of(const UnitSeries& series) {
-  std::vector<size_t> rounds;
-  rounds.reserve(series.of_row.size());
-  for (const size_t unit : series.of_row) rounds.push_back(static_cast<size_t>(series.keys[unit]));
-  return rounds;
-}
-
-std::optional<stats::ClusteredRankTest> rank_of_rows(const Group& arm, const Group& base,
-                                                     const stats::Widening& widening,
-                                                     double confidence) {
-  const auto test = stats::mann_whitney(arm.warm_ms, base.warm_ms);
-  if (!test) return std::nullopt;
-  return stats::ClusteredRankTest{
-      test->u,
-      test->a,
-      stats::superiority_interval(arm.sorted_ms, base.sorted_ms, widening, confidence),
-      test->p,
-      test->log_p,
-      test->exact};
-}
-
 }  // namespace
 
 std::optional<SpreadRatio> quantile_ratio_by_units(const ContrastInputs& in, const GroupPair& pair,
@@ -157,42 +136,18 @@ std::optional<stats::TestResult> test_of_rows(const ContrastInputs& in, const Gr
   return stats::t_test(moments->numerator.mean - moments->denominator.mean, *error);
 }
 
-void add_row_effects(const ContrastInputs& in, const GroupPair& pair,
-                     const std::optional<stats::StandardError>& error, Contrast& contrast) {
+void add_row_effects(const ContrastInputs& in, const GroupPair& pair, Contrast& contrast) {
   const Group& arm = in.samples.groups[pair.arm];
   const Group& base = in.samples.groups[pair.baseline];
-  std::optional<stats::TotalVariance> total;
-  if (by_rounds(in, pair)) {
-    const std::vector<size_t> of_arm = rounds_of(in.units.series(pair.arm));
-    const std::vector<size_t> of_base = rounds_of(in.units.series(pair.baseline));
-    const stats::ClusteredSample arm_rows{arm.warm_ms, of_arm};
-    const stats::ClusteredSample base_rows{base.warm_ms, of_base};
-    contrast.rank = stats::rank_clusters(arm_rows, base_rows, in.units.paired(arm.stratum),
-                                         contrast.widening, in.options.confidence);
-    total = stats::total_variance(arm_rows, base_rows);
-  } else {
-    contrast.rank = rank_of_rows(arm, base, contrast.widening, in.options.confidence);
-    const auto of_arm = stats::moments(arm.warm_ms);
-    const auto of_base = stats::moments(base.warm_ms);
-    if (of_arm && of_base) total = stats::total_variance(*of_arm, *of_base);
+  if (const auto rank = stats::mann_whitney(arm.warm_ms, base.warm_ms)) {
+    contrast.mann_whitney_u = rank->u;
+    contrast.vargha_delaney_a = rank->a;
   }
-  if (!total) return;
-  const double difference = *stats::mean(arm.warm_ms) - *stats::mean(base.warm_ms);
-  const stats::StandardizedDifference effect =
-      stats::standardized(difference, *total, error, in.options.confidence);
-  contrast.cohen_d = effect.d;
-  contrast.cohen_d_interval = effect.d_interval;
-  contrast.hedges_g = effect.g;
-  contrast.hedges_g_interval = effect.g_interval;
-}
-
-void describe_row_effects(const ContrastInputs& in, const GroupPair& pair, Contrast& contrast) {
-  add_row_effects(in, pair, std::nullopt, contrast);
-  if (!contrast.rank) return;
-  contrast.rank->a_interval.reset();
-  contrast.rank->p.reset();
-  contrast.rank->log_p.reset();
-  contrast.rank->exact = false;
+  const auto of_arm = stats::moments(arm.warm_ms);
+  const auto of_base = stats::moments(base.warm_ms);
+  if (!of_arm || !of_base) return;
+  contrast.cohen_d = stats::cohen_d(*of_arm, *of_base);
+  contrast.hedges_g = stats::hedges_g(*of_arm, *of_base);
 }
 
 stats::Widening pair_widening(const ContrastInputs& in, const GroupPair& pair) {

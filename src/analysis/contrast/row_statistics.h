@@ -1,6 +1,5 @@
-// Statistics of two arms' single rows (quantiles, ranks, effect sizes, means without some rows),
-// whose errors come from the units of the contrast: where processes are those, rows of one are
-// alike.
+// Statistics of two arms' single rows: quantiles, means without some rows, whose errors come from
+// the units of the contrast, because rows of one process are alike; ranks and effect sizes.
 #pragma once
 
 #include <optional>
@@ -30,12 +29,8 @@ std::optional<stats::TestResult> test_of_rows(const ContrastInputs& in, const Gr
                                               const KeptRows& of_arm, const KeptRows& of_baseline,
                                               const stats::Widening& widening);
 
-// Fills rank, cohen_d and hedges_g. `error`: of the contrast's difference, which intervals of the
-// latter need.
-void add_row_effects(const ContrastInputs& in, const GroupPair& pair,
-                     const std::optional<stats::StandardError>& error, Contrast& contrast);
-// The same without intervals and p: of a contrast that no such test holds for.
-void describe_row_effects(const ContrastInputs& in, const GroupPair& pair, Contrast& contrast);
+// Fills cohen_d, hedges_g, mann_whitney_u and vargha_delaney_a.
+void add_row_effects(const ContrastInputs& in, const GroupPair& pair, Contrast& contrast);
 
 // The widening of one pair, as a family of its own.
 stats::Widening pair_widening(const ContrastInputs& in, const GroupPair& pair);

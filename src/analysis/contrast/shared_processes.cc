@@ -51,6 +51,10 @@ SharedSpread spread_from(const MeanVariance& own, const MeanVariance& shared) {
   return {{std::sqrt(shared.square / own.square), shared.df / own.df, 0}, shared.df};
 }
 
+bool any_stands_out(std::span<const stats::SharedVariance> family) {
+  return std::ranges::any_of(family, &stats::SharedVariance::stands_out);
+}
+
 }  // namespace
 
 stats::Widening both(const stats::Widening& one, const stats::Widening& other) {
@@ -63,6 +67,7 @@ namespace {
 struct GroupShare {
   stats::KeyedDeviations deviations;
   stats::SharedVariance shared;
+  bool unsure = false;  // as SharedSpread's
 };
 
 std::vector<GroupShare> share_groups(const Samples& samples, const Units& units) {
@@ -79,7 +84,12 @@ std::vector<GroupShare> share_groups(const Samples& samples, const Units& units)
     std::vector<stats::KeyedDeviations> family;
     for (const size_t g : members) family.push_back(result[g].deviations);
     const auto shared = stats::share_variances(family);
-    for (size_t m = 0; m < members.size(); ++m) result[members[m]].shared = shared[m];
+    const bool any = any_stands_out(shared);
+    for (size_t m = 0; m < members.size(); ++m) {
+      GroupShare& one = result[members[m]];
+      one.shared = shared[m];
+      one.unsure = any && one.deviations.values.size() == 2;
+    }
   }
   return result;
 }
@@ -102,7 +112,7 @@ struct ArmsOfPhase {
 
 // Spreads of two arms' ratio on each stratum, where they are paired. A stratum on which either
 // arm's own processes stand out keeps its own spread, since differences of two wild arms may agree
-// by chance.
+// by chance; of two processes all strata then do.
 std::vector<SharedSpread> paired_spreads(const Samples& samples, const Units& units,
                                          const std::vector<GroupShare>& groups,
                                          const ArmsOfPhase& arms) {
@@ -120,9 +130,11 @@ std::vector<SharedSpread> paired_spreads(const Samples& samples, const Units& un
     wild[stratum] = groups[pair.arm].shared.stands_out || groups[pair.baseline].shared.stands_out;
   }
   const auto shared = stats::share_variances(rounds);
+  const bool any = any_stands_out(shared) || std::ranges::find(wild, true) != wild.end();
   std::vector<SharedSpread> result(rounds.size());
   for (size_t stratum = 0; stratum < rounds.size(); ++stratum) {
-    if (wild[stratum]) continue;
+    result[stratum].unsure = any && rounds[stratum].values.size() == 2;
+    if (wild[stratum] || result[stratum].unsure) continue;
     result[stratum] =
         spread_from(own_of(rounds[stratum]), shared_of(shared[stratum], rounds[stratum]));
   }
@@ -136,6 +148,7 @@ SharedSpread of_both(const GroupShare& arm, const GroupShare& base, double base_
   const auto scaled = [&](MeanVariance of) { return MeanVariance{of.square * scale, of.df}; };
   const MeanVariance own = own_of(arm.deviations);
   const MeanVariance own_base = scaled(own_of(base.deviations));
+  if (arm.unsure || base.unsure) return {.unsure = true};
   if (!(own.square > 0) || !(own_base.square > 0)) return {};
   return spread_from(sum_of(own, own_base),
                      sum_of(shared_of(arm.shared, arm.deviations),

@@ -18,6 +18,9 @@ struct SharedSpread {
   stats::Widening own{};  // factors on that error and its degrees of freedom; neither is below 1
   std::optional<double>
       df{};  // absent: the spread is the stratum's own, or processes aren't its unit
+  // An arm has two processes, and on some stratum of the phase the processes stand out. Two that
+  // agree here may do so by chance, and a test by their own spread shows nothing.
+  bool unsure = false;
 };
 
 // Spreads of each pair's ratio: of the differences x / mean - y / mean' of rounds where the arms

@@ -100,12 +100,7 @@ UnitSeries collect(const Group& group, const RowPlaces& rows, const KeyOf& key_o
       series.keys.push_back(key);
       series.rows.push_back(0);
       series.mean_ms.push_back(0);
-      const Row& row = *group.warm[i];
-      series.spans.push_back({row.repetition, row.repetition, process_of(row)});
     }
-    UnitSpan& span = series.spans[at->second];
-    span.first_repetition = std::min(span.first_repetition, group.warm[i]->repetition);
-    span.last_repetition = std::max(span.last_repetition, group.warm[i]->repetition);
     ++series.rows[at->second];
     series.of_row.push_back(at->second);
     series.mean_ms[at->second] += group.warm_ms[i] - group.warm_ms[0];
@@ -120,7 +115,6 @@ UnitSeries collect(const Group& group, const RowPlaces& rows, const KeyOf& key_o
   series.rows.shrink_to_fit();
   series.mean_ms.shrink_to_fit();
   series.of_row.shrink_to_fit();
-  series.spans.shrink_to_fit();
   return series;
 }
 
@@ -150,7 +144,6 @@ void keep(const UnitSeries& from, size_t at, UnitSeries& to) {
   to.keys.push_back(from.keys[at]);
   to.rows.push_back(from.rows[at]);
   to.mean_ms.push_back(from.mean_ms[at]);
-  if (!from.spans.empty()) to.spans.push_back(from.spans[at]);
 }
 
 }  // namespace
@@ -207,8 +200,7 @@ Units::Units(const Samples& samples, bool order_recorded)
 
 PairUnits pair_units(const UnitSeries& arm, const UnitSeries& base, bool paired) {
   if (!paired || arm.keys == base.keys) {
-    PairUnits units{unit_values(arm), unit_values(base), arm.mean_ms,
-                    base.mean_ms,     arm.spans,         base.spans};
+    PairUnits units{unit_values(arm), unit_values(base), arm.mean_ms, base.mean_ms};
     units.keys = arm.keys;
     return units;
   }
@@ -222,8 +214,7 @@ PairUnits pair_units(const UnitSeries& arm, const UnitSeries& base, bool paired)
     keep(arm, u, of_arm);
     keep(base, at->second, of_base);
   }
-  PairUnits units{unit_values(of_arm), unit_values(of_base), of_arm.mean_ms,
-                  of_base.mean_ms,     of_arm.spans,         of_base.spans};
+  PairUnits units{unit_values(of_arm), unit_values(of_base), of_arm.mean_ms, of_base.mean_ms};
   units.whole = false;
   units.keys = of_arm.keys;
   return units;

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "analysis/contrast/blocks.h"
-#include "analysis/contrast/common_rounds.h"
 #include "analysis/findings/contrast.h"
 #include "analysis/rows/samples.h"
 
@@ -24,10 +23,9 @@ struct UnitSeries {
   // Key that a unit has in common with the other arms' units of its pair: the repetition's number;
   // the round that a process served in, counted over the stratum's arms; a row's place.
   std::vector<int64_t> keys;
-  std::vector<int64_t> rows;      // that the unit holds
-  std::vector<double> mean_ms;    // of these
-  std::vector<size_t> of_row;     // the place here of each warm row's unit
-  std::vector<UnitSpan> spans{};  // of rows that aren't collected in units: empty
+  std::vector<int64_t> rows;    // that the unit holds
+  std::vector<double> mean_ms;  // of these
+  std::vector<size_t> of_row;   // the place here of each warm row's unit
 };
 
 // One value a unit, whose plain mean is the mean over all rows: of units that hold equally many
@@ -49,8 +47,6 @@ struct PairUnits {
   std::vector<double> baseline;
   std::vector<double> arm_means;  // of each unit's rows
   std::vector<double> baseline_means;
-  std::vector<UnitSpan> arm_spans{};
-  std::vector<UnitSpan> baseline_spans{};
   bool whole = true;            // no row was left out: both are their groups' unit_values()
   int64_t left_out = 0;         // repetitions that one of them lacks; of pairs alone
   std::vector<int64_t> keys{};  // of the arm's units; of pairs of both's

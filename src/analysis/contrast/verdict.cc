@@ -41,11 +41,13 @@ Verdict verdict_of(const ShownRatio& shown, const AdjustedTests& p, double alpha
   return decided ? direction : Verdict::kInconclusive;
 }
 
-std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values) {
+std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values,
+                                           size_t lost) {
   std::vector<double> known;
   for (const auto& p : p_values) {
     if (p) known.push_back(*p);
   }
+  known.insert(known.end(), lost, 1.0);
   const std::vector<double> adjusted = stats::holm(known);
   std::vector<std::optional<double>> all(p_values.size());
   size_t next = 0;

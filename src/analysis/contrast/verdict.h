@@ -37,21 +37,24 @@ bool withheld(const ShownRatio& shown);
 // kMostBetweenProcesses decides by itself, and one process decides nothing else.
 Verdict verdict_of(const ShownRatio& shown, const AdjustedTests& p, double alpha, double margin);
 
-// Holm's adjustment of those values that are there, in their places.
-std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values);
+// Holm's adjustment of those values that are there, in their places. `lost`: members of the family
+// that can't be tested, because rows were lost. They count, so that a loss makes no other member's
+// p smaller.
+std::vector<std::optional<double>> holm_of(std::span<const std::optional<double>> p_values,
+                                           size_t lost = 0);
 
 // The same of one test of each member of a family. Returns the number of members that have it.
 template <typename Member>
 int64_t adjust_by_holm(const std::vector<Member*>& family,
                        std::optional<stats::TestResult> Member::*test,
-                       std::optional<double> Member::*adjusted) {
+                       std::optional<double> Member::*adjusted, size_t lost = 0) {
   std::vector<std::optional<double>> p_values;
   int64_t tested = 0;
   for (const Member* member : family) {
     p_values.push_back(member->*test ? std::optional((member->*test)->p) : std::nullopt);
     tested += (member->*test).has_value();
   }
-  p_values = holm_of(p_values);
+  p_values = holm_of(p_values, lost);
   for (size_t i = 0; i < family.size(); ++i) family[i]->*adjusted = p_values[i];
   return tested;
 }

@@ -44,6 +44,7 @@ TEST(HolmOf, LeavesAbsentValuesInTheirPlaces) {
   EXPECT_DOUBLE_EQ(*adjusted[0], 0.03);
   EXPECT_FALSE(adjusted[1]);
   EXPECT_DOUBLE_EQ(*adjusted[2], 0.02);
+  EXPECT_DOUBLE_EQ(*holm_of(p, 2)[2], 0.04) << "two that were lost count";
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ std::vector<SharedVariance> share_variances(std::span<const KeyedDeviations> sam
     if (samples[i].values.size() < 2) continue;
     const auto df = static_cast<double>(samples[i].values.size() - 1);
     result[i] = {square_sum(samples[i].values) / df, df};
-    if (df >= 2 && std::isnormal(result[i].variance)) own.push_back({i, result[i].variance, df});
+    if (std::isnormal(result[i].variance)) own.push_back({i, result[i].variance, df});
   }
   if (own.size() < 2) return result;
   std::vector<OwnVariance> kept = own;
@@ -131,12 +131,14 @@ std::vector<SharedVariance> share_variances(std::span<const KeyedDeviations> sam
   if (kept.size() < 2) return result;
   common = common_of(kept);
   const double freedom = freedom_of(samples, kept);
+  bool any = false;
   for (const OwnVariance& one : own) {
-    if (stands_out(one, common, freedom)) {
-      result[one.sample].stands_out = true;
-    } else {
-      result[one.sample] = shared(one, common, freedom);
-    }
+    result[one.sample].stands_out = stands_out(one, common, freedom);
+    any = any || result[one.sample].stands_out;
+  }
+  for (const OwnVariance& one : own) {
+    const bool keeps = result[one.sample].stands_out || (any && one.df < 2);
+    if (!keeps) result[one.sample] = shared(one, common, freedom);
   }
   return result;
 }

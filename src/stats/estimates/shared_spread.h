@@ -32,9 +32,8 @@ struct SharedVariance {
 // One for each sample, in their order. A sample has its own variance where it can't be told from no
 // spread (one value, or all alike), where no other one is of use, and where it stands
 // out: its variance over the common one is an F that chance reaches in less than 5 %. Two values
-// have their own too. They may agree by chance, however wildly their cell spreads, and then nothing
-// shows it: where one cell in five spread eight times as much as the others, ratios of two
-// processes whose spread was shared were wrongly decided in 10 to 16 % of runs of ten cells.
+// may agree by chance, however wildly their cell spreads. So they have their own too where any
+// sample stands out: the others may hide what that one shows.
 std::vector<SharedVariance> share_variances(std::span<const KeyedDeviations> samples);
 
 // Correlation of two samples' deviations, on average over all pairs of samples, at least 0, with
