@@ -35,7 +35,7 @@ TEST(Analyze, FindsAPlantedFivePercent) {
   EXPECT_NEAR(contrast.ratio, 1.05, 0.02);
   EXPECT_TRUE(contrast.ratio_interval->contains(1.05));
   EXPECT_GT(*contrast.cohen_d, 0);
-  EXPECT_GT(contrast.rank->a, 0.5);
+  EXPECT_GT(*contrast.vargha_delaney_a, 0.5);
   EXPECT_EQ(findings.decisions.at(0).kind, Decision::Kind::kBest);
   EXPECT_EQ(findings.decisions.at(0).arm, "eager");
   EXPECT_NEAR(findings.decisions.at(0).runner_up->ratio, 1 / contrast.ratio, 1e-12);

@@ -27,7 +27,7 @@ void add_contrast(const Contrast* c, std::vector<TableCell>& row) {
   for (const auto& value :
        {low(c->ratio_interval), high(c->ratio_interval), low(c->ratio_process_range),
         high(c->ratio_process_range), c->difference_ms, c->p_holm, c->tost_p_holm, c->hedges_g,
-        c->rank ? std::optional(c->rank->a) : std::nullopt}) {
+        c->vargha_delaney_a}) {
     row.push_back(TableCell::of(value));
   }
   row.push_back(TableCell::of(std::string(verdict_name(c->verdict))));

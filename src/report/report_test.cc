@@ -280,22 +280,6 @@ TEST(Report, OfFindingsReadBackIsTheSame) {
   EXPECT_EQ(render_screen(*read, "b"), render_screen(findings, "b"));
 }
 
-TEST(Report, APValueWithoutItsLogarithmIsAbsent) {
-  Findings findings = small_findings();
-  size_t changed = 0;
-  for (Contrast& contrast : findings.contrasts) {
-    if (!contrast.rank || !contrast.rank->p) continue;
-    contrast.rank->log_p.reset();
-    ++changed;
-  }
-  ASSERT_GT(changed, 0u);
-  const std::string shown = render_report(findings, OutputFormat::kMarkdown);
-  for (Contrast& contrast : findings.contrasts) {
-    if (contrast.rank) contrast.rank->p.reset();
-  }
-  EXPECT_EQ(shown, render_report(findings, OutputFormat::kMarkdown));
-}
-
 // Every so many of the values below `json` in turn, as long as `use` of it lasts.
 void each_value(Json& json, size_t& count, const std::function<void(Json&)>& use) {
   constexpr size_t kStep = 13;

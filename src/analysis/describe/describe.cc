@@ -20,8 +20,6 @@
 namespace assay {
 namespace {
 
-constexpr double kTrimmedShare = 0.1;
-
 void count(OutcomeCounts& outcome, const Group& group) {
   for (const Row* row : group.rows) {
     ++outcome.attempted;
@@ -260,8 +258,6 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
     }
     latency.median = stats::median(order);
     latency.sd = stats::standard_deviation(group.warm_ms);
-    latency.mad = stats::median_absolute_deviation(order);
-    latency.trimmed_mean = stats::trimmed_mean(order, kTrimmedShare);
     latency.p90 = stats::percentile(order, 0.90);
     latency.p95 = stats::percentile(order, 0.95);
     latency.p99 = stats::percentile(order, 0.99);
@@ -272,9 +268,6 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
     latency.tokens_per_s = tokens_per_s(group);
     describe_energy(group, options.confidence, latency);
     processes[g] = describe_processes(group, latency);
-    if (order.size() > 1) {
-      latency.mean_without_first = stats::mean(std::span(group.warm_ms).subspan(1));
-    }
     describe_cold(group, latency);
   });
   judge_processes(samples, processes, inflations, options, all);

@@ -128,7 +128,6 @@ void add_anova(const Samples& samples, const Units& units, const Grid& grid,
     }
   }
   out.type2 = stats::two_way_anova(cells, stats::SumsOfSquares::kTypeII);
-  out.type3 = stats::two_way_anova(cells, stats::SumsOfSquares::kTypeIII);
 }
 
 // Sizes ascending, and at each the resampled means of arm and baseline.
@@ -159,7 +158,6 @@ void add_crossover(const Line& line, const AnalysisOptions& options, SizeCrossov
   std::vector<double> y;
   for (const SizeRatio& ratio : out.ratios) y.push_back(std::log(ratio.ratio));
   const Crossing estimate = crossing_of(line.log_size, y);
-  out.crossings = estimate.count;
   if (estimate.count == 0) return;
   out.crossover = std::exp(estimate.log_size);
   const auto few = [](const SizeRatio& ratio) { return ratio.process_range.has_value(); };

@@ -116,7 +116,6 @@ PhaseSplit make_split(const Replicates& replicates, const std::set<int64_t>& mea
     split.gain_interval = interval_of(
         replicates, [](const Times& t) { return t.gain(); }, options);
   }
-  split.token_ratio = times.token / times.base_token;
   add_lengths(replicates, measured, gains_of_few.has_value(), options, split);
   const auto& gain = gains_of_few ? gains_of_few : split.gain_interval;
   if (!gain || gain->low <= 0) return split;  // no gain to speak of

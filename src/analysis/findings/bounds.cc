@@ -33,7 +33,7 @@ const Bound* bound_of(std::string_view name) {
       bounds[positive] = &kPositive;
     }
     for (const char* share :
-         {"p", "p_holm", "interaction_p_holm", "a", "a_interval", "alpha", "confidence", "power",
+         {"p", "p_holm", "interaction_p_holm", "vargha_delaney_a", "alpha", "confidence", "power",
           "intraclass_correlation", "processes_p_holm", "failed_rate_interval"}) {
       bounds[share] = &kShare;
     }
@@ -91,8 +91,6 @@ const Bound* bound_of(std::string_view name) {
                               "mean_ms",
                               "median_ms",
                               "sd_ms",
-                              "mad_ms",
-                              "trimmed_mean_ms",
                               "min_ms",
                               "p50_ms",
                               "p90_ms",
@@ -103,7 +101,6 @@ const Bound* bound_of(std::string_view name) {
                               "cold_median_ms",
                               "cold_max_ms",
                               "mean_with_cold_ms",
-                              "mean_without_first_ms",
                               "high_without_recompiled_ms",
                               "ratio_interval",
                               "ratio_process_range",

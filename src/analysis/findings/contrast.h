@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "artifact/row.h"
-#include "stats/estimates/clusters.h"
 #include "stats/hypotheses/tests.h"
 #include "stats/samples/intervals.h"
 #include "stats/sequential/widening.h"
@@ -105,12 +104,11 @@ struct Contrast {
   // (stats::log_scale())
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
-  // Effect sizes of single rows; their errors are those of the units (contrast/row_statistics.h).
+  // Effect sizes of single rows, as description: no test and no verdict rests on them.
   std::optional<double> cohen_d;
-  std::optional<stats::Interval> cohen_d_interval;
   std::optional<double> hedges_g;
-  std::optional<stats::Interval> hedges_g_interval;
-  std::optional<stats::ClusteredRankTest> rank;
+  std::optional<double> mann_whitney_u;
+  std::optional<double> vargha_delaney_a;
   std::optional<stats::TestResult> tost;
   std::optional<double> tost_p_holm;
   std::optional<double> minimum_detectable;     // as a share of the baseline's mean

@@ -31,7 +31,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 19;
+inline constexpr int kFindingsSchemaVersion = 20;
 
 struct Findings {
   AnalysisOptions options;
@@ -41,7 +41,6 @@ struct Findings {
   std::optional<Requirements> requirements;  // absent: the study has none
   std::vector<Stratum> strata;               // by phase, model, prompt length
   std::vector<PromptRange> prompts;          // of each stratum
-  std::vector<TestFamily> families;
   std::vector<OutcomeCounts> outcomes;
   std::vector<Latency> latencies;
   std::vector<Tail> tails;  // of strata where some arm asked for a compiler: all arms side by side

@@ -22,8 +22,6 @@ struct Latency {
   std::optional<stats::Interval> mean_process_range;
   std::optional<double> median;
   std::optional<double> sd;
-  std::optional<double> mad;
-  std::optional<double> trimmed_mean;  // 10 % cut from each end
   std::optional<double> min;
   std::optional<double> p90;
   std::optional<double> p95;
@@ -40,7 +38,6 @@ struct Latency {
   std::optional<double> cold_median;
   std::optional<double> cold_max;
   std::optional<double> mean_with_cold;
-  std::optional<double> mean_without_first;  // of the warm rows but the first
   // Effective sample size of the mean, in rows: n / (1 + (m - 1) intraclass) where the cell's
   // processes of m rows differ at 5 % (processes_p_holm), else by the dependence of neighbours
   // within a process.

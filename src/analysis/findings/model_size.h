@@ -26,7 +26,6 @@ struct SizeCrossover {
   std::vector<SizeRatio> ratios;    // by size
   std::optional<double> crossover;  // the size at which the ratio crosses 1; absent: it doesn't
   std::optional<Reach> interval;
-  int64_t crossings = 0;
 };
 
 // Arm by model under one phase, scenario, decode length and batch: ln(ms) of all arms and models
@@ -39,8 +38,7 @@ struct SizeAnalysis {
   std::vector<std::string> arms;
   std::vector<std::string> models;
   std::optional<stats::TwoWayAnova> type2;
-  std::optional<stats::TwoWayAnova> type3;
-  std::optional<double> interaction_p_holm;  // of type II, over the conditions of a phase
+  std::optional<double> interaction_p_holm;  // over the conditions of a phase
   std::vector<SizeCrossover> crossovers;     // where sizes are known
 };
 

@@ -32,7 +32,6 @@ struct PhaseSplit {
   // Processes too few for an interval have the range of their gains, and no other interval.
   std::optional<stats::Interval> gain_interval;
   std::optional<stats::Interval> gain_process_range = {};
-  double token_ratio = 1;  // of the times a decoded token
   std::vector<SplitAt> at;
   // Decode length from which on the prefill's gain is less than the margin of the baseline's whole
   // time; absent unless the prefill surely gains. breaks_even: if the arm decodes slower, the

@@ -58,17 +58,6 @@ struct PlaceOrPhase {
   }
 };
 
-// A text that is always the same, for a reader who doesn't know where the file is from.
-template <typename T>
-struct Constant {
-  static constexpr size_t kCovers = 0;
-  const char* name;
-  const char* text;
-
-  void write(const T&, Json& object, const StrataContext&) const { object[name] = text; }
-  Fit read(const Json&, T&, const StrataContext&) const { return std::nullopt; }
-};
-
 // A test with the p that its family makes of it.
 template <typename T>
 struct AdjustedTest {
@@ -118,18 +107,6 @@ struct ContrastVerdict {
     if (member(object, "lost_strata").is_null() || !member(object, "verdict").is_null()) {
       return field("verdict", &Contrast::verdict).read(object, of, context);
     }
-    return std::nullopt;
-  }
-};
-
-// `prompt` follows from "prompt_tokens" (name_prompts()).
-struct PromptWords {
-  static constexpr size_t kCovers = 1;
-
-  template <typename Context>
-  void write(const Stratum&, Json&, const Context&) const {}
-  template <typename Context>
-  Fit read(const Json&, Stratum&, const Context&) const {
     return std::nullopt;
   }
 };

@@ -25,13 +25,6 @@ struct Record<stats::TestResult> {
                                               field("p", &T::p), field("ln_p", &T::log_p));
 };
 template <>
-struct Record<stats::ClusteredRankTest> {
-  using T = stats::ClusteredRankTest;
-  static constexpr auto kMembers =
-      std::tuple(field("u", &T::u), field("a", &T::a), field("a_interval", &T::a_interval),
-                 field("p", &T::p), field("ln_p", &T::log_p), field("exact", &T::exact));
-};
-template <>
 struct Record<stats::Widening> {
   using T = stats::Widening;
   static constexpr auto kMembers = std::tuple(field("error", &T::error), field("df", &T::df),
@@ -103,10 +96,9 @@ struct Record<Requirements> {
 template <>
 struct Record<Stratum> {
   using T = Stratum;
-  static constexpr auto kMembers =
-      std::tuple(field("phase", &T::phase), field("model", &T::model),
-                 field("scenario", &T::scenario), field("new_tokens", &T::new_tokens),
-                 field("batch", &T::batch), findings_record::PromptWords{});
+  static constexpr auto kMembers = std::tuple(
+      field("phase", &T::phase), field("model", &T::model), field("scenario", &T::scenario),
+      field("new_tokens", &T::new_tokens), field("batch", &T::batch));
 };
 template <>
 struct Record<PromptRange> {
@@ -116,13 +108,6 @@ struct Record<PromptRange> {
       std::tuple(field("shortest", &T::shortest), field("longest", &T::longest));
 };
 
-template <>
-struct Record<TestFamily> {
-  using T = TestFamily;
-  static constexpr auto kMembers =
-      std::tuple(field("name", &T::name), findings_record::Constant<T>{"method", "holm"},
-                 field("alpha", &T::alpha), field("members", &T::members));
-};
 template <>
 struct Record<OutcomeCounts> {
   using T = OutcomeCounts;
@@ -140,16 +125,14 @@ struct Record<Latency> {
       findings_record::Place<T>{}, field("arm", &T::arm), field("parity_failed", &T::parity_failed),
       field("n", &T::n), field("mean_ms", &T::mean), field("mean_interval_ms", &T::mean_interval),
       field("mean_process_range_ms", &T::mean_process_range), field("median_ms", &T::median),
-      field("sd_ms", &T::sd), field("mad_ms", &T::mad), field("trimmed_mean_ms", &T::trimmed_mean),
-      field("min_ms", &T::min), field("p90_ms", &T::p90), field("p95_ms", &T::p95),
-      field("p99_ms", &T::p99), field("max_ms", &T::max), field("tokens_per_s", &T::tokens_per_s),
-      field("joules_per_token", &T::joules_per_token),
+      field("sd_ms", &T::sd), field("min_ms", &T::min), field("p90_ms", &T::p90),
+      field("p95_ms", &T::p95), field("p99_ms", &T::p99), field("max_ms", &T::max),
+      field("tokens_per_s", &T::tokens_per_s), field("joules_per_token", &T::joules_per_token),
       field("joules_per_token_interval", &T::joules_interval), field("energy_n", &T::energy_n),
       field("cold_n", &T::cold_n), field("cold_median_ms", &T::cold_median),
       field("cold_max_ms", &T::cold_max), field("mean_with_cold_ms", &T::mean_with_cold),
-      field("mean_without_first_ms", &T::mean_without_first), field("n_effective", &T::n_effective),
-      field("widening", &T::widening), field("processes", &T::processes),
-      field("intraclass_correlation", &T::intraclass),
+      field("n_effective", &T::n_effective), field("widening", &T::widening),
+      field("processes", &T::processes), field("intraclass_correlation", &T::intraclass),
       field("processes_p_holm", &T::processes_p_holm));
 };
 template <>
@@ -260,10 +243,9 @@ struct Record<Contrast> {
       field("difference_process_range_ms", &T::difference_process_range_ms),
       findings_record::AdjustedTest<T>{"test", &T::test, &T::p_holm},
       findings_record::AdjustedTest<T>{"equivalence", &T::tost, &T::tost_p_holm},
-      field("cohen_d", &T::cohen_d), field("cohen_d_interval", &T::cohen_d_interval),
-      field("hedges_g", &T::hedges_g), field("hedges_g_interval", &T::hedges_g_interval),
-      field("mann_whitney", &T::rank), field("minimum_detectable_share", &T::minimum_detectable),
-      findings_record::Combined{});
+      field("cohen_d", &T::cohen_d), field("hedges_g", &T::hedges_g),
+      field("mann_whitney_u", &T::mann_whitney_u), field("vargha_delaney_a", &T::vargha_delaney_a),
+      field("minimum_detectable_share", &T::minimum_detectable), findings_record::Combined{});
 };
 template <>
 struct Record<NotComparable> {
@@ -325,8 +307,7 @@ struct Record<PhaseSplit> {
       field("arm", &T::arm), findings_record::PrefillStratum{},
       field("prefill_gain_ms", &T::gain_ms), field("prefill_gain_interval_ms", &T::gain_interval),
       field("prefill_gain_process_range_ms", &T::gain_process_range),
-      field("token_ratio", &T::token_ratio), field("by_new_tokens", &T::at),
-      field("stops_mattering_at_tokens", &T::stops_mattering),
+      field("by_new_tokens", &T::at), field("stops_mattering_at_tokens", &T::stops_mattering),
       field("stops_mattering_interval", &T::stops_interval),
       field("breaks_even_at_tokens", &T::breaks_even),
       field("breaks_even_interval", &T::even_interval));
@@ -341,9 +322,9 @@ struct Record<SizeRatio> {
 template <>
 struct Record<SizeCrossover> {
   using T = SizeCrossover;
-  static constexpr auto kMembers = std::tuple(
-      field("arm", &T::arm), field("ratios", &T::ratios), field("crossings", &T::crossings),
-      field("crossover_size", &T::crossover), field("crossover_interval", &T::interval));
+  static constexpr auto kMembers =
+      std::tuple(field("arm", &T::arm), field("ratios", &T::ratios),
+                 field("crossover_size", &T::crossover), field("crossover_interval", &T::interval));
 };
 template <>
 struct Record<SizeAnalysis> {
@@ -352,24 +333,23 @@ struct Record<SizeAnalysis> {
       field("phase", &T::phase), field("scenario", &T::scenario),
       field("new_tokens", &T::new_tokens), field("batch", &T::batch), field("arms", &T::arms),
       field("models", &T::models), field("anova_type_ii", &T::type2),
-      field("anova_type_iii", &T::type3), field("interaction_p_holm", &T::interaction_p_holm),
-      field("crossovers", &T::crossovers));
+      field("interaction_p_holm", &T::interaction_p_holm), field("crossovers", &T::crossovers));
 };
 template <>
 struct Record<Findings> {
   using T = Findings;
-  static constexpr auto kMembers = std::tuple(
-      findings_record::IdentityMember{}, field("study", &T::study), field("sittings", &T::sittings),
-      field("options", &T::options), field("requirements", &T::requirements),
-      findings_record::StrataWithPrompts{}, field("families", &T::families),
-      field("outcomes", &T::outcomes), field("latencies", &T::latencies), field("tails", &T::tails),
-      field("slow_calls", &T::slow_calls), field("compile_costs", &T::compile_costs),
-      field("read_shares", &T::read_shares), field("profiles", &T::profiles),
-      field("pairing", &T::blocks), field("contrasts", &T::contrasts),
-      field("combined", &T::combined), field("not_comparable", &T::not_comparable),
-      field("findings", &T::named), field("decisions", &T::decisions),
-      field("phase_splits", &T::splits), text_or_null("model_size_unit", &T::size_unit),
-      field("model_sizes", &T::sizes));
+  static constexpr auto kMembers =
+      std::tuple(findings_record::IdentityMember{}, field("study", &T::study),
+                 field("sittings", &T::sittings), field("options", &T::options),
+                 field("requirements", &T::requirements), findings_record::StrataWithPrompts{},
+                 field("outcomes", &T::outcomes), field("latencies", &T::latencies),
+                 field("tails", &T::tails), field("slow_calls", &T::slow_calls),
+                 field("compile_costs", &T::compile_costs), field("read_shares", &T::read_shares),
+                 field("profiles", &T::profiles), field("pairing", &T::blocks),
+                 field("contrasts", &T::contrasts), field("combined", &T::combined),
+                 field("not_comparable", &T::not_comparable), field("findings", &T::named),
+                 field("decisions", &T::decisions), field("phase_splits", &T::splits),
+                 text_or_null("model_size_unit", &T::size_unit), field("model_sizes", &T::sizes));
 };
 
 }  // namespace assay

@@ -11,8 +11,7 @@
 
 namespace assay {
 
-// Gains of compilation in prefill and losses in decode, as heat maps; without panels where there
-// are none.
+// Gains of compilation in prefill and losses in decode, as heat maps.
 Figure headline_figure(const Portability& of);
 // Each condition's move from the first regime to the given one; absent: no condition has times in
 // both.

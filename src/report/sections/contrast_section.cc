@@ -98,8 +98,8 @@ Table stratum_table(const Findings& findings, Phase phase) {
          TableCell::of(fmt::format("{}/{}", c.n_arm, c.n_baseline)), TableCell::of(c.ratio),
          spread_cell(c.ratio_interval, c.ratio_process_range), p_holm_cell(c.p_holm),
          p_holm_cell(c.tost_p_holm), TableCell::of(c.hedges_g, 3),
-         c.rank ? TableCell::of(c.rank->a, 3) : TableCell::absent(),
-         percent_cell(c.minimum_detectable), TableCell::of(std::string(verdict_name(c.verdict)))});
+         TableCell::of(c.vargha_delaney_a, 3), percent_cell(c.minimum_detectable),
+         TableCell::of(std::string(verdict_name(c.verdict)))});
   }
   return table;
 }
@@ -241,28 +241,15 @@ std::string units_text(const Findings& findings, Phase phase) {
 
 Table effect_table(const Findings& findings, Phase phase) {
   Table table{"Effect sizes of single rows",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"d"},
-               {"95% interval"},
-               {"g"},
-               {"U"},
-               {"p_U"},
-               {"A"},
-               {"95% interval"}},
+              {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"d"}, {"g"}, {"U"}, {"A"}},
               {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     std::vector<TableCell> row = opening(findings, c);
     row.push_back(TableCell::of(c.cohen_d, 3));
-    row.push_back(interval_cell(c.cohen_d_interval, 3));
     row.push_back(TableCell::of(c.hedges_g, 3));
-    const auto absent = TableCell::absent();
-    row.push_back(c.rank ? TableCell::of(c.rank->u) : absent);
-    const bool tested = c.rank && c.rank->p && c.rank->log_p;
-    row.push_back(tested ? p_cell(*c.rank->p, *c.rank->log_p) : absent);
-    row.push_back(c.rank ? TableCell::of(c.rank->a, 3) : absent);
-    row.push_back(interval_cell(c.rank ? c.rank->a_interval : std::nullopt, 3));
+    row.push_back(TableCell::of(c.mann_whitney_u));
+    row.push_back(TableCell::of(c.vargha_delaney_a, 3));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -298,8 +285,7 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
     section.lines.emplace_back(
         "t, df: of the paired test or Welch's, of the log ratio where the samples don't "
         "overlap; errors are multiplied by the widening where units depend on one another. "
-        "d: Cohen; U: Mann-Whitney. d, U, g and A describe single rows, and their errors "
-        "come from the units.");
+        "d: Cohen; U: Mann-Whitney. d, U, g and A describe single rows; no verdict rests on them.");
   }
   std::vector<Table> tables = {
       combined_table(findings, phase), combined_tests_table(findings, phase),
