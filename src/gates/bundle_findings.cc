@@ -37,7 +37,7 @@ bool same_latency(const Latency& latency, const Group& group) {
 std::string place(const Samples& samples, const Group& group) {
   const Stratum& stratum = samples.strata[group.stratum];
   return fmt::format("{} in {} at {}", samples.arms[group.arm], phase_name(stratum.phase),
-                     stratum.scenario);
+                     prompt_name(stratum));
 }
 
 using PlaceOfArm = std::pair<size_t, std::string>;

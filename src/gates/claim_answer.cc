@@ -48,7 +48,7 @@ Verdict claimed(ClaimRelation relation) {
 
 std::string place_text(const Stratum& stratum) {
   std::string text =
-      fmt::format("{} of {} at {}", phase_name(stratum.phase), stratum.model, stratum.scenario);
+      fmt::format("{} of {} at {}", phase_name(stratum.phase), stratum.model, prompt_name(stratum));
   if (decodes(stratum.phase)) text += ", " + counted(stratum.new_tokens, "new token");
   if (stratum.batch > 1) text += fmt::format(", batch {}", stratum.batch);
   return text;

@@ -119,7 +119,7 @@ const Latency* mean_of(const Findings& findings, size_t stratum, const std::stri
 std::string line_label(const Findings& findings, const GrowthLine& line) {
   const Stratum& of = findings.strata[line.strata.begin()->second];
   std::string label;
-  if (line.along != Size::kPrompt) label += " " + of.scenario;
+  if (line.along != Size::kPrompt) label += " " + prompt_name(of);
   if (line.along != Size::kNewTokens && of.new_tokens > 0)
     label += fmt::format(" n{}", of.new_tokens);
   if (line.along != Size::kBatch && of.batch > 1) label += fmt::format(" b{}", of.batch);

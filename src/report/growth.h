@@ -26,7 +26,7 @@ std::string_view size_label(Size size);
 std::vector<GrowthLine> growth_lines(const Findings& findings, Phase phase);
 // The arm's mean on the stratum; null where it has none, or its output failed parity.
 const Latency* mean_of(const Findings& findings, size_t stratum, const std::string& arm);
-// The sizes that the line's strata share, or their model: "prompt_128 n64", "b4", "gpt2-25m".
+// The sizes that the line's strata share, or their model: "128 tokens n64", "b4", "gpt2-25m".
 std::string line_label(const Findings& findings, const GrowthLine& line);
 // "prefill: eager takes 3.65 times as long for 4.00 times as many prompt tokens (128 to 512)";
 // empty where no arm has both ends.

@@ -46,7 +46,7 @@ std::string stratum_label(std::span<const Stratum> strata, size_t stratum) {
   const Stratum& of = strata[stratum];
   std::string label;
   if (!is_shared(strata, of, &Stratum::model)) label += of.model + " ";
-  return label + of.scenario + sizes_label(strata, of);
+  return label + prompt_name(of) + sizes_label(strata, of);
 }
 
 std::string stratum_label(const Findings& findings, size_t stratum) {
@@ -86,6 +86,19 @@ std::string arm_label(const Findings& findings, const std::string& arm, Phase ph
     }
   }
   return remarks.empty() ? arm : fmt::format("{} ({})", arm, join(remarks, ", "));
+}
+
+std::string size_place(const Findings& findings, const SizeAnalysis& size) {
+  const auto stratum = std::ranges::find_if(findings.strata, [&](const Stratum& of) {
+    return of.phase == size.phase && of.scenario == size.scenario &&
+           of.new_tokens == size.new_tokens && of.batch == size.batch;
+  });
+  std::string text =
+      fmt::format("{} {}", phase_name(size.phase),
+                  stratum == findings.strata.end() ? size.scenario : prompt_name(*stratum));
+  if (size.new_tokens > 0) text += fmt::format(" n{}", size.new_tokens);
+  if (size.batch != 1) text += fmt::format(" b{}", size.batch);
+  return text;
 }
 
 std::string shared_label(const Findings& findings, Phase phase) {

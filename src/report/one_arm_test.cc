@@ -197,7 +197,7 @@ void expect_sentence(const Findings& findings, const std::string& line) {
 // The rows of the report's tables "By stratum" of contrasts.
 void expect_contrasts(const Findings& findings, const std::string& markdown) {
   static const std::regex kHeading("## Contrasts of ([a-z_0-9]+) .*");
-  static const std::regex kRow("\\| s([0-9]+)[^|]*\\| ([a-z]+)[^|]*\\| +[0-9]+/[0-9]+ \\| +" +
+  static const std::regex kRow("\\| ([0-9]+) tokens *\\| ([a-z]+)[^|]*\\| +[0-9]+/[0-9]+ \\| +" +
                                kNumber + " \\| +\\[" + kNumber + ", " + kNumber + "\\].*");
   size_t rows = 0;
   std::string phase;

@@ -55,7 +55,7 @@ void settle_span(const Samples& samples, MeasuredSpan& span) {
   span.abstains = proven == nullptr;
   const auto said = [&](const StratumChoice& choice) {
     return fmt::format("{} for {}", choice.arm.empty() ? "no arm" : choice.arm,
-                       samples.strata[choice.stratum].scenario);
+                       prompt_name(samples.strata[choice.stratum]));
   };
   span.because =
       fmt::format("strata of the same lengths choose {} and {}{}", said(first), said(**other),

@@ -91,7 +91,7 @@ std::string ratio_to_safe(const ProvenArm& arm) {
 // The first stratum on which the rows choose another arm than the rule, in a sentence.
 std::string difference_of(const PolicyRule& rule, const StratumChoice& choice,
                           const Samples& samples) {
-  const std::string& scenario = samples.strata[choice.stratum].scenario;
+  const std::string& prompt = prompt_name(samples.strata[choice.stratum]);
   const std::string rows =
       choice.arm.empty()
           ? "no arm"
@@ -103,7 +103,7 @@ std::string difference_of(const PolicyRule& rule, const StratumChoice& choice,
   const std::string because =
       choice.abstains ? fmt::format(", because: {}", choice.because) : std::string();
   return fmt::format("{}: the policy takes {}, and the rows of {} take {}{}", covered_text(rule),
-                     takes, scenario, rows, because);
+                     takes, prompt, rows, because);
 }
 
 // "1-9 and 401-1000000 prompt tokens": the part of the rule outside of everything measured.
@@ -144,7 +144,7 @@ void hold_rule(const Samples& samples, PolicyRule& rule, Route& route) {
     if (slower != choice->slower.end()) {
       route.refuted.push_back(fmt::format(
           "{}: the policy takes {}, and the rows of {} prove it slower than {}: {} of its time",
-          covered_text(rule), rule.arm, samples.strata[choice->stratum].scenario, choice->safe,
+          covered_text(rule), rule.arm, prompt_name(samples.strata[choice->stratum]), choice->safe,
           ratio_to_safe(*slower)));
       continue;
     }

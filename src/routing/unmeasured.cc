@@ -79,13 +79,13 @@ std::vector<OutsideOfModels> outside_of_models(const Samples& samples) {
   return outside;
 }
 
-// "fast on 2 strata (prefill single_long, ...)"; empty: the arm has every stratum.
+// "fast on 2 strata (prefill 200 tokens, ...)"; empty: the arm has every stratum.
 std::string lacking_text(const Samples& samples, size_t arm) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < samples.strata.size(); ++i) {
     if (samples.find(i, arm) != nullptr) continue;
     missing.push_back(
-        fmt::format("{} {}", phase_name(samples.strata[i].phase), samples.strata[i].scenario));
+        fmt::format("{} {}", phase_name(samples.strata[i].phase), prompt_name(samples.strata[i])));
   }
   if (missing.empty()) return "";
   return fmt::format("{} on {} ({}{})", samples.arms[arm],

@@ -61,7 +61,7 @@ class Build(ProgramTest):
         self.assertIn(self.run_step(junit).returncode, (0, 1))
         suites = xml.etree.ElementTree.parse(self.folder / "speed.xml").getroot()
         self.assertEqual([suite.get("name") for suite in suites], ["prefill", "verdict"])
-        self.assertEqual(suites[0][0].get("name"), "eager on prefill, model, short")
+        self.assertEqual(suites[0][0].get("name"), "eager on prefill, model, 7 tokens")
 
     def test_a_build_that_judged_nothing_does_not_pass(self):
         self.study("ci", processes=1)

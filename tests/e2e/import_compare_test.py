@@ -96,12 +96,21 @@ class ImportCompare(ProgramTest):
         self.assertEqual(self.top("b", "c"), self.top(base, candidate))
         self.assertEqual(self.top("b", candidate), self.top(base, candidate))
 
-    def test_the_caveat_is_in_json_and_on_the_page(self):
-        base, candidate = self.both(0.8)
-        document = json.loads(self.succeed("compare", base, candidate, "-o", "json", "--html", "page.html"))
-        self.assertRegex(document["caveat"], "one after the other: what changed on the machine between is in this ratio")
-        self.assertIn(document["caveat"], (self.folder / "page.html").read_text())
-        self.assertEqual((document["ref"], document["cmp"]), (base, candidate))
+    def test_the_caveat_is_in_every_format_and_with_several_files_a_side(self):
+        between = "one after the other: what changed on the machine between is in this ratio."
+        for form, one, several in (("json", f"One process a side, {between}", f"Measured {between}"),
+                                   ("csv", "A file has means without their samples, so there is no interval and no verdict.", f"Measured {between}")):
+            base, candidate = self.both(0.8, form)
+            more = [self.write(f"{day}-2.{form}", FORMS[form](llama_bench(slower))) for day, slower in (("yesterday", 1.003), ("today", 0.802))]
+            for caveat, files in ((one, [base, candidate]), (several, [base, more[0], "--", candidate, more[1]])):
+                with self.subTest(form=form, files=files):
+                    document = json.loads(self.succeed("compare", "-o", "json", "--html", "page.html", *files))
+                    self.assertEqual(document["caveat"], caveat)
+                    self.assertEqual((document["ref"], document["cmp"]),
+                                     (base, candidate) if caveat == one else (f"{base}, {more[0]}", f"{candidate}, {more[1]}"))
+                    self.assertIn(caveat, (self.folder / "page.html").read_text())
+                    for output in ("table", "md", "junit", "github"):
+                        self.assertIn(caveat, " ".join(self.succeed("compare", "-o", output, *files).split()), output)
 
     def test_builds_may_differ_and_are_named_and_so_may_a_setting_that_one_doesnt_know(self):
         base, candidate = self.both(1.2, build_commit="abcdef1", build_number=9, knob_of_tomorrow=1)

@@ -118,7 +118,7 @@ Result<Comparison> compare(const Bundle& base, const Bundle& cand, const Compare
   out.base_load = machine_load(base);
   out.cand_load = machine_load(cand);
   out.load_differences = load_differences(out.base_load, out.cand_load);
-  if (is_imported(base) && is_imported(cand)) out.caveat = caveat_of_other_tools(out);
+  if (all_imported({&base, 1}, {&cand, 1})) out.caveat = caveat_of_other_tools(out);
   ASSAY_CHECK(check_common_cells(out));
   return out;
 }

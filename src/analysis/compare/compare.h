@@ -202,7 +202,7 @@ Comparison compare_samples(const Samples& base, const Samples& cand, const Compa
 
 Json comparison_to_json(const Comparison& comparison);
 
-// "prefill, llama, single_micro, 64 new tokens, batch 1".
+// "kv_decode, llama, 10 tokens, 64 new tokens, batch 2".
 std::string stratum_text(const Stratum& stratum);
 
 }  // namespace assay

@@ -24,7 +24,7 @@ TEST(Compare, APlantedFivePercentIsFoundInItsCellAlone) {
   EXPECT_THAT(regressed(comparison), ElementsAre("static single_long"));
   const auto failures = comparison.failures(true);
   ASSERT_EQ(failures.size(), 1u);
-  EXPECT_THAT(failures[0], HasSubstr("slower: static on prefill, gpt2-25m, single_long: 1.05"));
+  EXPECT_THAT(failures[0], HasSubstr("slower: static on prefill, gpt2-25m, 200 tokens: 1.05"));
   EXPECT_THAT(comparison.failures(false), IsEmpty());
   for (const ComparedCell& cell : comparison.cells) {
     EXPECT_EQ(cell.verdict, cell.regression ? Verdict::kSlower : Verdict::kEquivalent);
@@ -94,7 +94,7 @@ TEST(Compare, ASlowdownThatAFewStoppedCallsHideShowsInTheTypicalCall) {
     const auto failures = comparison.failures(true);
     ASSERT_EQ(failures.size(), factor > 1 ? 2u : 0u);
     if (factor > 1) {
-      EXPECT_THAT(failures[0], HasSubstr("single_micro: its typical call takes 1."));
+      EXPECT_THAT(failures[0], HasSubstr("10 tokens: its typical call takes 1."));
       EXPECT_THAT(failures[0], HasSubstr("of the base's time (its mean "));
       const Json json = comparison_to_json(comparison);
       EXPECT_TRUE(json["cells"][0]["typical_call"]["regression"]);
@@ -246,7 +246,7 @@ TEST(Compare, ARiseInTheShareOfProcessesThatDieFails) {
   }
   const Comparison comparison = compared(base, cand);
   EXPECT_THAT(comparison.failures(true),
-              testing::Contains(HasSubstr("crash rate: static on prefill, gpt2-25m, single_micro: "
+              testing::Contains(HasSubstr("crash rate: static on prefill, gpt2-25m, 10 tokens: "
                                           "6 of 10 processes died, 0 of 10 in the base")));
   EXPECT_EQ(comparison.cells.size(), 6u) << "speed is judged by what is left";
   EXPECT_THAT(compared(cand, base).failures(true), IsEmpty()) << "fewer crashes are no rise";
@@ -279,7 +279,7 @@ TEST(Compare, ALostRowHidesNoSlowdown) {
   TwoArms cand(22, 2);
   cand.bundle.lose(cand.cells[5], 4, RowStatus::kCrash, "SIGSEGV");
   EXPECT_THAT(compared(base, cand).failures(true),
-              testing::Contains(HasSubstr("slower: static on prefill, gpt2-25m, single_long")));
+              testing::Contains(HasSubstr("slower: static on prefill, gpt2-25m, 200 tokens")));
 }
 
 // The rows that are left are as fast as the base's; had the others been as slow as the slowest of
@@ -313,10 +313,9 @@ TEST(Compare, ACandidateThatKeepsTooFewRowsFails) {
   for (int i = 0; i < 28; ++i) {
     cand.bundle.lose(cand.cells[1], i, RowStatus::kFalseSuccess, "too_few_tokens");
   }
-  EXPECT_THAT(
-      compared(base, cand).failures(true),
-      testing::Contains("lost: static on prefill, gpt2-25m, single_micro: candidate: 2 warm "
-                        "ok rows, needs 5"));
+  EXPECT_THAT(compared(base, cand).failures(true),
+              testing::Contains("lost: static on prefill, gpt2-25m, 10 tokens: candidate: 2 warm "
+                                "ok rows, needs 5"));
 }
 
 TEST(Compare, ASlowdownWithinTheMarginIsNoAlarm) {

@@ -20,7 +20,7 @@ std::string cell_name(const Comparison& of, std::optional<size_t> stratum, Phase
 
 std::string stratum_text(const Stratum& stratum) {
   std::string text =
-      fmt::format("{}, {}, {}", phase_name(stratum.phase), stratum.model, stratum.scenario);
+      fmt::format("{}, {}, {}", phase_name(stratum.phase), stratum.model, prompt_name(stratum));
   if (stratum.new_tokens > 0) text += ", " + counted(stratum.new_tokens, "new token");
   if (stratum.batch != 1) text += fmt::format(", batch {}", stratum.batch);
   return text;

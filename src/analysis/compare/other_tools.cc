@@ -24,6 +24,10 @@ bool is_imported(const Bundle& bundle) {
   return about_import(bundle).is_object();
 }
 
+bool all_imported(std::span<const Bundle> base, std::span<const Bundle> cand) {
+  return std::ranges::all_of(base, is_imported) && std::ranges::all_of(cand, is_imported);
+}
+
 std::set<std::string> axes_of_other_tools() {
   return {"code_sha", "framework_build"};
 }
@@ -37,9 +41,9 @@ bool is_of_newer_build(const AxisDifference& difference, const std::vector<AxisD
          });
 }
 
-CompareOptions options_for_other_tools(const Bundle& base, const Bundle& cand,
+CompareOptions options_for_other_tools(std::span<const Bundle> base, std::span<const Bundle> cand,
                                        CompareOptions options) {
-  if (has_means_alone(base) || has_means_alone(cand)) {
+  if (std::ranges::any_of(base, has_means_alone) || std::ranges::any_of(cand, has_means_alone)) {
     options.minimum_rows = 1;
   } else {
     options.allow_single_process = true;

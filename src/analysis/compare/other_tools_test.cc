@@ -18,7 +18,7 @@ Bundle imported_bundle(int64_t means, size_t rows) {
 
 TEST(OtherTools, RowsOfOneProcessJudgeAndMeansDont) {
   const auto options_of = [](const Bundle& base, const Bundle& cand) {
-    const CompareOptions options = options_for_other_tools(base, cand, {});
+    const CompareOptions options = options_for_other_tools({&base, 1}, {&cand, 1}, {});
     return std::pair(options.allow_single_process, options.minimum_rows);
   };
   EXPECT_EQ(options_of(imported_bundle(0, 5), imported_bundle(0, 5)), std::pair(true, int64_t{5}));

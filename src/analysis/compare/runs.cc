@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "analysis/compare/judge.h"
+#include "analysis/compare/other_tools.h"
 #include "analysis/compare/parts.h"
 #include "analysis/compare/run_figures.h"
 #include "analysis/rows/summary.h"
@@ -151,6 +152,7 @@ Result<Comparison> compare_runs(std::span<const Bundle> base, std::span<const Bu
   out.base_load = machine_load(all_base);
   out.cand_load = machine_load(all_cand);
   out.load_differences = load_differences(out.base_load, out.cand_load);
+  if (all_imported(base, cand)) out.caveat = caveat_of_other_tools(out);
   ASSAY_CHECK(check_common_cells(out));
   return out;
 }

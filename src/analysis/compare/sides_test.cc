@@ -114,7 +114,7 @@ TEST(Sides, LostRowsOutputAndMissingCellsAreSeen) {
   std::erase_if(missing.bundle.raw().rows,
                 [&](const Row& row) { return row.cell_id == missing.cells[3]; });
   EXPECT_THAT(missing.compared().failures(false),
-              ElementsAre(HasSubstr("missing: eager on prefill, gpt2-25m, single_long")));
+              ElementsAre(HasSubstr("missing: eager on prefill, gpt2-25m, 200 tokens")));
 }
 
 TEST(Sides, ABundleOfOneSideIsRefused) {

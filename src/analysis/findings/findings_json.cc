@@ -105,6 +105,7 @@ Result<Findings> findings_from_json(const Json& json, std::string_view object) {
   if (!fit) fit = contradiction(findings);
   if (!fit) fit = figures_at_odds(findings);
   if (fit) return misfit_error(object, *fit);
+  name_prompts(findings.prompts, findings.strata);
   return findings;
 }
 

@@ -111,6 +111,18 @@ struct ContrastVerdict {
   }
 };
 
+// `prompt` follows from "prompt_tokens" (name_prompts()).
+struct PromptWords {
+  static constexpr size_t kCovers = 1;
+
+  template <typename Context>
+  void write(const Stratum&, Json&, const Context&) const {}
+  template <typename Context>
+  Fit read(const Json&, Stratum&, const Context&) const {
+    return std::nullopt;
+  }
+};
+
 // `paired` follows from `why`.
 struct PairedWord {
   static constexpr size_t kCovers = 0;

@@ -96,9 +96,10 @@ struct Record<Requirements> {
 template <>
 struct Record<Stratum> {
   using T = Stratum;
-  static constexpr auto kMembers = std::tuple(
-      field("phase", &T::phase), field("model", &T::model), field("scenario", &T::scenario),
-      field("new_tokens", &T::new_tokens), field("batch", &T::batch));
+  static constexpr auto kMembers =
+      std::tuple(field("phase", &T::phase), field("model", &T::model),
+                 field("scenario", &T::scenario), field("new_tokens", &T::new_tokens),
+                 field("batch", &T::batch), findings_record::PromptWords{});
 };
 template <>
 struct Record<PromptRange> {

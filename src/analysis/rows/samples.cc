@@ -205,6 +205,7 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
     samples.prompts.push_back(of.prompts);
   }
   samples.first_group.push_back(samples.groups.size());
+  name_prompts(samples.prompts, samples.strata);
   return samples;
 }
 

@@ -186,10 +186,10 @@ Result<Comparison> compare_bundles(const Request& request, const std::vector<Bun
     vary.insert(std::move(axis));
   }
   CompareOptions options = request.options;
-  if (std::ranges::all_of(base, is_imported) && std::ranges::all_of(cand, is_imported)) {
+  if (all_imported(base, cand)) {
     vary.merge(axes_of_other_tools());
     // A build that fails on a demand has to name the rows of one process itself.
-    if (!request.demands.any()) options = options_for_other_tools(base[0], cand[0], options);
+    if (!request.demands.any()) options = options_for_other_tools(base, cand, options);
   }
   if (base.size() + cand.size() > 2) {
     if (!request.history.empty()) {

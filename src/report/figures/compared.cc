@@ -74,10 +74,9 @@ plot::RowLine line_of_cell(const Findings& all, const Comparison& of, const Comp
   line.style = arm_style(all, cell.arm);
   line.value = cell.ratio;
   line.interval = ratio_span(cell.ratio_interval);
-  line.text = line_text(cell_ratio_text(cell));
+  line.text = line_text(cell_ratio_text(cell) + (cell.alarm() ? " alarm" : ""));
   line.tip = fmt::format("{}, {}: {}", stratum_label(of.strata, *cell.stratum), cell.arm,
                          status_text(cell));
-  if (cell.alarm()) line.extras.push_back({cell.ratio, plot::Around::kDiamond, ""});
   return line;
 }
 
@@ -131,18 +130,15 @@ std::optional<Figure> comparison_figure(const Comparison& of, Phase phase) {
   figure.finding = comparison_finding(of, phase, cells);
   figure.caption = fmt::format(
       "Each mark is a cell's mean time in the candidate over that in the base, with the {:.0f} % "
-      "interval. Right of the dashed line the candidate is slower. A diamond marks an alarm: "
-      "slower by more than {:.3g} %, and by more than two runs of one program may differ.{}",
+      "interval. Right of 1 the candidate is slower. An alarm: slower by more than {:.3g} %, and "
+      "by more than two runs of one program may differ.{}",
       of.options.confidence * 100, of.options.margin * 100,
       cells.size() > kMostCells ? fmt::format(" The figure has the {} cells with the largest "
                                               "ratios; the table has all.",
                                               kMostCells)
                                 : "");
   figure.legend = arm_legend(all, all.study.arms, false);
-  if (std::ranges::any_of(cells, [](const auto* cell) { return cell->alarm(); })) {
-    figure.legend.push_back({"alarm", {}, false, plot::Around::kDiamond});
-  }
-  figure.panels = rows_panels(all, rows, "Ratios of the candidate's times to the base's");
+  draw_rows(all, rows, "Ratios of the candidate's times to the base's", figure);
   figure.tables.push_back(cells_table(of, cells));
   return figure;
 }

@@ -37,11 +37,10 @@ plot::RowLine cost_line(const Findings& findings, const CompileCost& cost) {
   }
   if (cost.later_prepare_s && cost.prepare_s) {
     const double later = *cost.later_prepare_s;
-    line.bars.push_back(
-        {{std::min(later, *cost.prepare_s), std::max(later, *cost.prepare_s)}, true, ""});
-    line.extras.push_back({later, plot::Around::kRing,
-                           fmt::format("{}: {} in a later process (median of {})", where,
-                                       seconds(later), cost.later_processes)});
+    line.bars.push_back({{std::min(later, *cost.prepare_s), std::max(later, *cost.prepare_s)},
+                         plot::Tint::kFull,
+                         fmt::format("{}: {} in a later process (median of {})", where,
+                                     seconds(later), cost.later_processes)});
     line.text += ", then " + seconds(later);
   }
   if (line.text.empty()) {
@@ -124,6 +123,14 @@ std::optional<Figure> compile_cost_figure(const Findings& findings) {
                            [](const CompileCost& cost) { return cost.prepare_s.has_value(); })) {
     return std::nullopt;
   }
+  Figure figure;
+  figure.id = "compiling";
+  figure.finding = cost_finding(findings);
+  if (std::ranges::all_of(findings.compile_costs, [](const CompileCost& cost) {
+        return !cost.prepare_s || cost.first_loaded;
+      })) {
+    return figure;
+  }
   RowsFigure rows;
   rows.x_label = "seconds";
   std::vector<std::string> arms;
@@ -131,21 +138,18 @@ std::optional<Figure> compile_cost_figure(const Findings& findings) {
     row_of(findings, cost.stratum, rows).lines.push_back(cost_line(findings, cost));
     arms.push_back(cost.arm);
   }
-  const ReportSection section = compile_cost_section(findings);
-  Figure figure;
-  figure.id = "compiling";
-  figure.finding = cost_finding(findings);
   figure.caption =
-      "Each mark is the time until the cell's first process could take its first sample, the ring "
-      "the median of its later processes, which find on disk what an earlier one compiled unless "
+      "Each mark is the time until the cell's first process could take its first sample, the other "
+      "end of its bar the median of its later processes, which find on disk what an earlier one "
+      "compiled unless "
       "their caches are emptied. So does a first process if an earlier run left its kernels, or "
       "the "
       "process that gave the tokens of the parity check before it. "
       "Every process spends this time once, and it is part of no latency above. The compiler's "
       "own time and counts of graphs, kernels and recompiles are in the table.";
   figure.legend = arm_legend(findings, arms, false);
-  figure.panels = rows_panels(findings, rows, "Time until the first sample");
-  figure.tables = section.tables;
+  draw_rows(findings, rows, "Time until the first sample", figure);
+  figure.tables = compile_cost_section(findings).tables;
   return figure;
 }
 
@@ -177,11 +181,11 @@ std::optional<Figure> read_share_figure(const Findings& findings) {
   figure.finding = share_finding(findings);
   figure.caption =
       "Each mark is the rate at which an arm's decode steps read weights and cache. The "
-      "dashed line is the rate of summing a buffer larger than any cache on this machine. "
+      "line at 100 % is the rate of summing a buffer larger than any cache on this machine. "
       "The nearer a mark is to the line, the less can be gained. The probe is a lower "
       "bound, so a mark can pass it.";
   figure.legend = arm_legend(findings, arms, false);
-  figure.panels = rows_panels(findings, rows, "Shares of the read bandwidth");
+  draw_rows(findings, rows, "Shares of the read bandwidth", figure);
   figure.tables = read_section(findings).tables;
   return figure;
 }

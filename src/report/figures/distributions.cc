@@ -85,10 +85,11 @@ plot::Series series_of(const Findings& findings, const PlottedGroup& group) {
   const auto half = std::ranges::find_if(group.ecdf, [](const auto& s) { return s.share >= 0.5; });
   series.marks.push_back({half->ms, half->share * 100, plot::Around::kNothing, ""});
   const PlottedRow& slowest = *group.slowest;
-  series.marks.push_back(
-      {*slowest.latency_ms, 100, plot::Around::kRing,
-       fmt::format("{} repetition {}: {} ms", group.cells[slowest.cell], slowest.repetition,
-                   format_significant(*slowest.latency_ms))});
+  plot::Mark end{*slowest.latency_ms, 100, plot::Around::kNothing,
+                 fmt::format("{} repetition {}: {} ms", group.cells[slowest.cell],
+                             slowest.repetition, format_significant(*slowest.latency_ms))};
+  end.size = plot::MarkSize::kSmall;
+  series.marks.push_back(std::move(end));
   return series;
 }
 
@@ -137,7 +138,8 @@ std::optional<Figure> distribution_figure(const Findings& findings, const Plotte
   figure.caption = fmt::format(
       "Each line is one arm: at a time on the x axis, the share of its warm rows that took no "
       "longer (ECDF). The line furthest to the left is the fastest; its mark stands at the median, "
-      "a ring at the slowest row. A long flat end is a tail. The rows' own times are in the table "
+      "a small one at the slowest row. A long flat end is a tail. The rows' own times are in the "
+      "table "
       "of the next figure.{}",
       thinned ? " Lines of more than 300 rows are drawn with 300 steps." : "");
   figure.legend = arm_legend(findings, arms, true);

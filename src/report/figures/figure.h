@@ -26,6 +26,7 @@ struct PointTable {
   std::vector<PointGroup> groups;
 };
 
+// One without panels has nothing to draw: its finding says so.
 struct Figure {
   std::string id;       // "prefill-ratios": its anchor, and the name of its file in plots/
   std::string finding;  // its title, a sentence on its result
@@ -40,7 +41,8 @@ struct Figure {
 struct FigureGroup {
   std::string id;
   std::string title;
-  std::vector<Figure> figures;  // not empty
+  std::vector<Figure> figures;
+  std::vector<std::string> lines;  // findings of figures that have nothing to draw
 };
 
 // One group a phase, then those about the whole study. Figures of single rows are left out where

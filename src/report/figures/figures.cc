@@ -6,12 +6,17 @@ namespace assay {
 namespace {
 
 void add(std::optional<Figure> figure, FigureGroup& group) {
-  if (figure && !figure->panels.empty()) group.figures.push_back(*std::move(figure));
+  if (!figure) return;
+  if (figure->panels.empty()) {
+    group.lines.push_back(figure->finding + ".");
+  } else {
+    group.figures.push_back(*std::move(figure));
+  }
 }
 
 FigureGroup group_of_phase(const Findings& findings, const PlottedRows* plotted, Phase phase) {
   const std::string name(phase_name(phase));
-  FigureGroup group{name, name, {}};
+  FigureGroup group{name, name, {}, {}};
   add(ratio_figure(findings, phase), group);
   add(growth_figure(findings, phase), group);
   if (plotted != nullptr) {
@@ -29,7 +34,7 @@ std::vector<FigureGroup> figure_groups(const Findings& findings, const PlottedRo
   for (const Phase phase : kPhases) {
     if (has_phase(findings, phase)) groups.push_back(group_of_phase(findings, plotted, phase));
   }
-  FigureGroup whole{"study", "The whole study", {}};
+  FigureGroup whole{"study", "The whole study", {}, {}};
   add(loss_figure(findings), whole);
   add(compile_cost_figure(findings), whole);
   add(split_figure(findings), whole);
@@ -37,7 +42,9 @@ std::vector<FigureGroup> figure_groups(const Findings& findings, const PlottedRo
   add(read_share_figure(findings), whole);
   if (plotted != nullptr) add(timeline_figure(findings, *plotted), whole);
   groups.push_back(std::move(whole));
-  std::erase_if(groups, [](const FigureGroup& group) { return group.figures.empty(); });
+  std::erase_if(groups, [](const FigureGroup& group) {
+    return group.figures.empty() && group.lines.empty();
+  });
   return groups;
 }
 

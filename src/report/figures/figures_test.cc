@@ -394,6 +394,7 @@ TEST(CompileCostFigure, SaysWhoDidNotRunCompiled) {
   EXPECT_THAT(compile_cost_figure(findings)->finding,
               HasSubstr("What compiling cost isn't known, because no process of a cell compiled: "
                         "with kernels from disk the first takes up to 3.25 s"));
+  EXPECT_TRUE(compile_cost_figure(findings)->panels.empty()) << "a sentence alone";
   for (CompileCost& one : findings.compile_costs) one.prepare_s.reset();
   EXPECT_FALSE(compile_cost_figure(findings)) << "a figure that says nothing is left out";
 }
@@ -405,9 +406,37 @@ TEST(LossFigure, OfNoLossSaysSo) {
   all.attempted = 40;
   findings.outcomes = {all};
   EXPECT_EQ(loss_figure(findings)->finding, "No row was lost: all 40 attempts are ok");
+  const std::vector<FigureGroup> groups = figure_groups(findings, nullptr);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_TRUE(groups[0].figures.empty());
+  EXPECT_THAT(groups[0].lines, testing::ElementsAre("No row was lost: all 40 attempts are ok."));
   findings.outcomes[0].failed = 4;
   EXPECT_EQ(loss_figure(findings)->finding, "eager lost 4 of 40 rows of prefill (10.0 %)");
   EXPECT_THAT(loss_figure(findings)->panels[0].body, HasSubstr("all of prefill"));
+}
+
+TEST(TailFigure, OfNoSlowRowIsASentenceAndItsLightPartIsWhatRecompilesAdd) {
+  Findings findings = findings_of(Phase::kPrefill, 1);
+  Tail tail;
+  tail.arm = "compiled";
+  tail.n = 40;
+  tail.p50 = 2;
+  tail.high = 5;
+  findings.tails = {tail};
+  EXPECT_EQ(tail_figure(findings, Phase::kPrefill)->finding,
+            "prefill: none of 40 rows takes over 3 times its arm's median");
+  EXPECT_TRUE(tail_figure(findings, Phase::kPrefill)->panels.empty());
+  findings.tails[0].high = 20;
+  findings.tails[0].slow = 2;
+  const auto legend = [&] { return tail_figure(findings, Phase::kPrefill)->legend.back().name; };
+  EXPECT_EQ(legend(), "compiled");
+  findings.tails[0].recompiled = findings.tails[0].slow_recompiled = 2;
+  findings.tails[0].high_without = 3;
+  EXPECT_EQ(legend(), "what recompiles add");
+  const std::string body = tail_figure(findings, Phase::kPrefill)->panels[0].body;
+  EXPECT_THAT(body, HasSubstr("class=\"b\""));
+  EXPECT_THAT(body, HasSubstr("class=\"b2\""));
+  EXPECT_THAT(body, HasSubstr("of the rows without a recompile, 3.000 ms"));
 }
 
 TEST(Figures, OfNothingAreNone) {

@@ -168,8 +168,14 @@ Figure headline_figure(const Portability& of) {
       "2, 10 and 30 % of gain on, and from the first, 5 and 50 % of lost rows on. A dash: not "
       "measured, or not comparable.";
   const HeadlineGrid grid = headline_grid(of);
-  add_panels(of, grid, true, figure.panels);
-  add_panels(of, grid, false, figure.panels);
+  const auto any = [&](const auto& has) { return std::ranges::any_of(of.matrix, has); };
+  if (any([](const HeadlineCell& cell) { return cell.prefill_gain.has_value(); })) {
+    add_panels(of, grid, true, figure.panels);
+  }
+  // The finding says it where no row was lost.
+  if (any([](const auto& cell) { return cell.decode_crashes && cell.decode_crashes->lost > 0; })) {
+    add_panels(of, grid, false, figure.panels);
+  }
   figure.tables.push_back(headline_table(of));
   return figure;
 }

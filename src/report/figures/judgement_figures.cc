@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 void put(std::optional<Figure> figure, std::vector<Figure>& all) {
-  if (figure) all.push_back(*std::move(figure));
+  if (figure && !figure->panels.empty()) all.push_back(*std::move(figure));
 }
 
 }  // namespace
@@ -17,7 +17,7 @@ std::vector<Figure> all_figures(const Portability& of) {
   std::vector<Figure> all;
   put(claims_figure(of), all);
   put(robustness_figure(of), all);
-  if (!of.matrix.empty()) all.push_back(headline_figure(of));
+  put(headline_figure(of), all);
   for (size_t r = 1; r < std::min(of.regimes.size(), kDrawnBundles + 1); ++r) {
     put(moves_figure(of, r), all);
   }

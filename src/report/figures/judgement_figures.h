@@ -11,7 +11,8 @@
 
 namespace assay {
 
-// Gains of compilation in prefill and losses in decode, as heat maps.
+// Gains of compilation in prefill and losses in decode, as heat maps; without panels where there
+// are none.
 Figure headline_figure(const Portability& of);
 // Each condition's move from the first regime to the given one; absent: no condition has times in
 // both.

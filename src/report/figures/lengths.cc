@@ -10,6 +10,8 @@
 namespace assay {
 namespace {
 
+const plot::RuleAt kAsLong{1, "as long as the baseline"};
+
 // "By the means, static is slower in total from 40 new tokens on; the gain in prefill stops
 // mattering at 9 to 20 new tokens for dynamic".
 std::string split_finding(const Findings& findings) {
@@ -49,7 +51,7 @@ plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
                     fmt::format("{}, {}: {}{}", split.arm, counted(at.new_tokens, "new token"),
                                 ratio_text(at.ratio, at.ratio_interval),
                                 at.extrapolated ? ", extrapolated" : "")};
-    if (at.extrapolated) mark.around = plot::Around::kRing;
+    if (at.extrapolated) mark.size = plot::MarkSize::kNone;
     mark.y_interval = ratio_span(at.ratio_interval);
     series.marks.push_back(std::move(mark));
   }
@@ -64,13 +66,6 @@ std::string split_text(const PhaseSplit& split) {
     text += fmt::format("{} stops mattering at {} tokens", split.breaks_even ? "," : "",
                         whole_tokens(*split.stops_mattering));
   }
-  return text;
-}
-
-std::string size_place(const SizeAnalysis& size) {
-  std::string text = fmt::format("{} {}", phase_name(size.phase), size.scenario);
-  if (size.new_tokens > 0) text += fmt::format(" n{}", size.new_tokens);
-  if (size.batch != 1) text += fmt::format(" b{}", size.batch);
   return text;
 }
 
@@ -129,7 +124,7 @@ std::optional<Figure> split_figure(const Findings& findings) {
                             findings.study.baseline, label, join(texts, "; "));
     panel.x_label = "new tokens";
     panel.y_label = "prefill and decode: ratio to the baseline";
-    panel.y_rule = plot::RuleAt{1, "as long as the baseline"};
+    panel.y_rule = kAsLong;
     figure.panels.push_back(draw(panel));
   }
   if (figure.panels.empty()) return std::nullopt;
@@ -137,11 +132,12 @@ std::optional<Figure> split_figure(const Findings& findings) {
   figure.finding = split_finding(findings);
   figure.caption = fmt::format(
       "Prefill and decode together, by the number of new tokens: an arm's whole time over "
-      "{}'s. Where a line crosses the dashed one, the arm breaks even. Rings mark lengths "
-      "beyond any decode that was measured. Where a line runs flat, the prefill no longer "
+      "{}'s. Where a line crosses 1, the arm breaks even. Where it has no marks, no decode as "
+      "long was measured. Where a line runs flat, the prefill no longer "
       "matters.",
       findings.study.baseline);
   figure.legend = arm_legend(findings, arms, true);
+  figure.legend.push_back(rule_legend(kAsLong));
   figure.tables = split_section(findings).tables;
   return figure;
 }
@@ -161,12 +157,12 @@ std::optional<Figure> size_figure(const Findings& findings) {
       arms.push_back(crossover.arm);
     }
     if (panel.series.empty()) continue;
-    panel.title = panel_title(size_place(size));
+    panel.title = panel_title(size_place(findings, size));
     panel.alt = fmt::format("Ratio to {} by model size, {}: {}.", findings.study.baseline,
-                            size_place(size), join(texts, "; "));
+                            size_place(findings, size), join(texts, "; "));
     panel.x_label = findings.size_unit;
     panel.y_label = "ratio of mean times to the baseline";
-    panel.y_rule = plot::RuleAt{1, "as long as the baseline"};
+    panel.y_rule = kAsLong;
     figure.panels.push_back(draw(panel));
   }
   if (figure.panels.empty()) return std::nullopt;
@@ -174,9 +170,10 @@ std::optional<Figure> size_figure(const Findings& findings) {
   figure.finding = size_finding(findings);
   figure.caption = fmt::format(
       "Each line is an arm's mean time over {}'s along the size of the model; the bars are "
-      "intervals. Where a line crosses the dashed one, the two change places.",
+      "intervals. Where a line crosses 1, the two change places.",
       findings.study.baseline);
   figure.legend = arm_legend(findings, arms, true);
+  figure.legend.push_back(rule_legend(kAsLong));
   figure.tables = size_section(findings).tables;
   return figure;
 }

@@ -1,5 +1,6 @@
 // Rows that were lost, as shares with intervals.
 #include <algorithm>
+#include <set>
 
 #include "base/text/listed.h"
 #include "base/text/text.h"
@@ -17,17 +18,14 @@ double share_of(const OutcomeCounts& outcome) {
 }
 
 std::string loss_finding(const Findings& findings) {
-  int64_t attempted = 0;
+  if (const std::string none = no_loss(findings); !none.empty()) return none;
   std::vector<std::string> parts;
   for (const OutcomeCounts& outcome : findings.outcomes) {
-    if (outcome.stratum) continue;
-    attempted += outcome.attempted;
-    if (outcome.failed == 0) continue;
+    if (outcome.stratum || outcome.failed == 0) continue;
     parts.push_back(fmt::format("{} lost {} of {} of {} ({:.1f} %)", outcome.arm, outcome.failed,
                                 counted(outcome.attempted, "row"), phase_name(outcome.phase),
                                 share_of(outcome) * 100));
   }
-  if (parts.empty()) return fmt::format("No row was lost: all {} attempts are ok", attempted);
   return listed(parts, kMostListed);
 }
 
@@ -59,8 +57,13 @@ LossRows loss_rows(const Findings& findings) {
   LossRows out;
   std::vector<StratumRow>& strata = out.rows.rows;
   std::vector<plot::PlotRow>& phases = out.rows.head;
+  std::set<Phase> with_losses;
+  for (const OutcomeCounts& outcome : findings.outcomes) {
+    if (outcome.failed > 0) with_losses.insert(outcome.phase);
+  }
   for (const OutcomeCounts& outcome : findings.outcomes) {
     if (!outcome.stratum) {
+      if (!with_losses.contains(outcome.phase)) continue;
       const std::string where = fmt::format("all of {}", phase_name(outcome.phase));
       if (phases.empty() || phases.back().label != where) phases.push_back({where, {}});
       phases.back().lines.push_back(line_of(findings, outcome, where));
@@ -84,21 +87,22 @@ LossRows loss_rows(const Findings& findings) {
 }  // namespace
 
 std::optional<Figure> loss_figure(const Findings& findings) {
-  auto [rows, left_out] = loss_rows(findings);
-  rows.x_label = "% of the attempted rows";
-  rows.start = plot::Scale::Start::kZero;
-  if (rows.head.empty()) return std::nullopt;
   Figure figure;
   figure.id = "losses";
   figure.finding = loss_finding(findings);
+  if (figure.finding.empty()) return std::nullopt;
+  if (!no_loss(findings).empty()) return figure;
+  auto [rows, left_out] = loss_rows(findings);
+  rows.x_label = "% of the attempted rows";
+  rows.start = plot::Scale::Start::kZero;
   figure.caption = fmt::format(
       "Each mark is the share of an arm's rows that crashed, timed out or failed "
-      "otherwise, warm-ups included; the bar is Wilson's {:.0f} % interval. Strata without "
-      "a loss are left out. A bar from 0 can be long if few rows were tried.{}",
+      "otherwise, warm-ups included; the bar is Wilson's {:.0f} % interval. Phases and "
+      "strata without a loss are left out. A bar from 0 can be long if few rows were tried.{}",
       findings.options.confidence * 100,
       left_out > 0 ? fmt::format(" {} more series are in the table.", left_out) : "");
   figure.legend = arm_legend(findings, findings.study.arms, false);
-  figure.panels = rows_panels(findings, rows, "Lost rows");
+  draw_rows(findings, rows, "Lost rows", figure);
   figure.tables = outcome_section(findings, Detail::kSummary).tables;
   return figure;
 }

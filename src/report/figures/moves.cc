@@ -149,8 +149,7 @@ plot::RowLine line_of_move(const Portability& of, const Findings& all,
   }
   line.value = verdict.shown->ratio;
   line.interval = ratio_span(verdict.shown->interval);
-  line.text = line_text(moved_text(verdict));
-  if (is_flip(verdict.verdict)) line.extras.push_back({*line.value, plot::Around::kDiamond, ""});
+  line.text = line_text(moved_text(verdict) + (is_flip(verdict.verdict) ? " flip" : ""));
   return line;
 }
 
@@ -200,8 +199,7 @@ std::optional<Figure> moves_figure(const Portability& of, size_t regime) {
   const std::string& first = of.regimes[0].name;
   const std::string& name = of.regimes[regime].name;
   RowsFigure rows;
-  rows.x_label =
-      shortened(fmt::format("time in {} / time in {}", name, first), plot::kLabelColumns);
+  rows.x_label = shortened(fmt::format("ratio to its time in {}", first), plot::kLabelColumns);
   rows.rule = plot::RuleAt{1, fmt::format("as long as in {}", first)};
   rows.rows = rows_of_moves(of, all, moves);
   Figure figure;
@@ -209,8 +207,8 @@ std::optional<Figure> moves_figure(const Portability& of, size_t regime) {
   figure.finding = moves_finding(of, all, moves, regime);
   figure.caption = fmt::format(
       "Each mark is the mean time of an arm in {} over its mean time in {}, with the {:.0f} % "
-      "interval. Left of the dashed line it got faster. A diamond marks a flip: the arm was faster "
-      "than the baseline in one bundle and slower in the other, or rows were lost in one alone. If "
+      "interval. Left of 1 it got faster. A flip: the arm was faster than the baseline in one "
+      "bundle and slower in the other, or rows were lost in one alone. If "
       "the eager arm moved too, a compiled arm's move is no evidence about its compiler.{}",
       name, first, of.options.confidence * 100,
       rows.rows.size() == kMostMoves
@@ -222,10 +220,7 @@ std::optional<Figure> moves_figure(const Portability& of, size_t regime) {
     if (!is_missing(*move)) arms.push_back(of.conditions[move->condition].arm());
   }
   figure.legend = arm_legend(all, arms, false);
-  if (std::ranges::any_of(moves, [](const auto* m) { return m->ratio && is_flip(m->verdict); })) {
-    figure.legend.push_back({"flip", {}, false, plot::Around::kDiamond});
-  }
-  figure.panels = rows_panels(all, rows, fmt::format("Times in {} over those in {}", name, first));
+  draw_rows(all, rows, fmt::format("Times in {} over those in {}", name, first), figure);
   figure.tables.push_back(moves_table(of, regime));
   return figure;
 }

@@ -19,7 +19,7 @@ plot::Around around_of(RowMark mark) {
     case RowMark::kCold:
       return plot::Around::kRing;
     case RowMark::kThrottled:
-      return plot::Around::kTriangle;
+      return plot::Around::kUnderline;
     case RowMark::kRecompiled:
       return plot::Around::kDiamond;
     case RowMark::kLost:
@@ -129,9 +129,10 @@ std::string order_finding(const Findings& findings, Phase phase, const Gathered&
 
 std::string caption(const Gathered& gathered, bool with_tips) {
   std::string text =
-      "Each mark is one row, from left to right in the order of the run. Rings are cold "
-      "rows (warm-ups and first calls), diamonds rows that recompiled, triangles throttled "
-      "ones; a cross on the upper edge is a lost row, which has no latency. A slope or a "
+      "Each mark is one row, from left to right in the order of the run: a small one, or one with "
+      "a ring about it (a cold row: a warm-up or a first call), a diamond (it recompiled) or a "
+      "line below it (it was throttled); a cross on the upper edge is a lost row, which has no "
+      "latency. A slope or a "
       "step that all arms share comes from the machine. The table has the place and the time of "
       "each mark; it isn't printed. metrics.csv of the phase has every row.";
   if (gathered.thinned) {
@@ -176,7 +177,7 @@ std::vector<plot::LegendEntry> mark_legend(const MarkCounts& counts) {
   std::vector<plot::LegendEntry> legend;
   for (const RowMark mark : kMarked) {
     if (!counts.contains(mark)) continue;
-    legend.push_back({row_mark_name(mark), {}, false, around_of(mark)});
+    legend.push_back({row_mark_name(mark), {}, plot::Sample::kRemark, around_of(mark)});
   }
   return legend;
 }

@@ -64,7 +64,8 @@ std::vector<plot::LegendEntry> arm_legend(const Findings& findings,
   std::vector<plot::LegendEntry> legend;
   for (const std::string& arm : findings.study.arms) {
     if (std::ranges::find(arms, arm) == arms.end()) continue;
-    legend.push_back({row_label(arm), arm_style(findings, arm), lines});
+    legend.push_back({row_label(arm), arm_style(findings, arm),
+                      lines ? plot::Sample::kMarkedLine : plot::Sample::kMark});
   }
   return legend;
 }
@@ -106,28 +107,32 @@ std::optional<plot::Span> ratio_span(const std::optional<stats::Interval>& inter
   return span_of(*interval);
 }
 
-std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure& figure,
-                                     const std::string& what) {
-  const std::vector<size_t> starts = panel_starts(findings, figure);
+plot::LegendEntry rule_legend(const plot::RuleAt& rule) {
+  return {rule.label, {}, plot::Sample::kRule};
+}
+
+void draw_rows(const Findings& findings, const RowsFigure& rows, const std::string& what,
+               Figure& figure) {
+  const std::vector<size_t> starts = panel_starts(findings, rows);
   std::vector<plot::RowsPanel> panels;
   for (size_t p = 0; p + 1 < starts.size(); ++p) {
     plot::RowsPanel panel;
-    std::string title = figure.phase;
+    std::string title = rows.phase;
     if (starts.size() > 2) {
-      const std::string& model = findings.strata[figure.rows[starts[p]].stratum].model;
+      const std::string& model = findings.strata[rows.rows[starts[p]].stratum].model;
       title +=
           fmt::format("{}{} ({} of {})", title.empty() ? "" : " ", model, p + 1, starts.size() - 1);
     }
     panel.title = panel_title(title);
-    panel.x_label = figure.x_label;
-    panel.rule = figure.rule;
-    if (p == 0) panel.rows = figure.head;
-    for (size_t i = starts[p]; i < starts[p + 1]; ++i) panel.rows.push_back(figure.rows[i].row);
+    panel.x_label = rows.x_label;
+    panel.rule = rows.rule;
+    if (p == 0) panel.rows = rows.head;
+    for (size_t i = starts[p]; i < starts[p + 1]; ++i) panel.rows.push_back(rows.rows[i].row);
     panel.alt = alternative(findings, panel, what);
     panels.push_back(std::move(panel));
   }
-  if (panels.empty() && !figure.head.empty()) {
-    panels.push_back({panel_title(figure.phase), "", figure.x_label, figure.rule, figure.head, 0});
+  if (panels.empty() && !rows.head.empty()) {
+    panels.push_back({panel_title(rows.phase), "", rows.x_label, rows.rule, rows.head, 0});
     panels.back().alt = alternative(findings, panels.back(), what);
   }
   plot::Extent extent;
@@ -137,10 +142,9 @@ std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure&
     columns = std::max(columns, value_columns(panel));
   }
   for (plot::RowsPanel& panel : panels) panel.value_columns = columns;
-  const plot::Scale scale = plot::Scale::of(extent, figure.start);
-  std::vector<plot::Panel> drawn;
-  for (const plot::RowsPanel& panel : panels) drawn.push_back(draw(panel, scale));
-  return drawn;
+  const plot::Scale scale = plot::Scale::of(extent, rows.start);
+  for (const plot::RowsPanel& panel : panels) figure.panels.push_back(draw(panel, scale));
+  if (rows.rule) figure.legend.push_back(rule_legend(*rows.rule));
 }
 
 std::string percent_text(double share) {

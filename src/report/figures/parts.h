@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// Absent where there is nothing to draw.
+// Absent where nothing is known of what the figure shows; without panels where that is nothing.
 std::optional<Figure> ratio_figure(const Findings& findings, Phase phase);
 std::optional<Figure> distribution_figure(const Findings& findings, const PlottedRows& plotted,
                                           Phase phase);
@@ -72,10 +72,11 @@ struct RowsFigure {
   std::optional<plot::RuleAt> rule;
   plot::Scale::Start start = plot::Scale::Start::kFree;
 };
-// All to one scale and with one axis. `what` opens their alternative text, which goes on with the
-// lines' texts.
-std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure& figure,
-                                     const std::string& what);
+// Gives the figure its panels, all to one scale and with one axis, and the rule's entry in its
+// legend. `what` opens their alternative text, which goes on with the lines' texts.
+void draw_rows(const Findings& findings, const RowsFigure& rows, const std::string& what,
+               Figure& figure);
+plot::LegendEntry rule_legend(const plot::RuleAt& rule);
 
 // A share in percent, without the sign: "12", "0.35".
 std::string percent_text(double share);

@@ -29,10 +29,6 @@ Findings arms_of_policy(const Policy& policy) {
   return of;
 }
 
-std::string tokens_text(int64_t from, int64_t to) {
-  return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
-}
-
 // The rule's condition without its prompt lengths: "prefill of gpt2, batch 1".
 std::string condition_of(const PolicyRule& rule) {
   std::string text = fmt::format("{} of {}", phase_name(rule.phase), rule.model);
@@ -43,7 +39,7 @@ std::string condition_of(const PolicyRule& rule) {
 // "prefill, 10-80 tokens, 8 new, batch 2"; the model stands above the panel.
 std::string rule_label(const PolicyRule& rule) {
   std::string text = fmt::format("{}, {} tokens", phase_name(rule.phase),
-                                 tokens_text(rule.shortest, rule.longest));
+                                 lengths_text(rule.shortest, rule.longest));
   if (rule.new_tokens > 0) text += fmt::format(", {} new", new_tokens_text(rule));
   if (rule.batch != 1) text += fmt::format(", batch {}", rule.batch);
   return row_label(text);
@@ -55,12 +51,12 @@ plot::RowLine line_of_rule(const Findings& all, const PolicyRule& rule) {
   line.style = arm_style(all, arm);
   line.bars.push_back(
       {.span = {static_cast<double>(rule.shortest), static_cast<double>(rule.longest)},
-       .light = rule.abstains,
+       .tint = rule.abstains ? plot::Tint::kOutline : plot::Tint::kFull,
        .tip = ""});
   if (rule.shortest == rule.longest) line.value = static_cast<double>(rule.shortest);
   line.text = rule.abstains ? "abstains" : line_text(arm);
   line.tip = fmt::format("{}, {} prompt tokens: {}{}", condition_of(rule),
-                         tokens_text(rule.shortest, rule.longest), arm,
+                         lengths_text(rule.shortest, rule.longest), arm,
                          rule.abstains ? ", as the policy abstains: " + rule.because : "");
   return line;
 }
@@ -87,7 +83,7 @@ std::string policy_finding(const Policy& policy) {
     const std::string place = fmt::format("{}{}{}", phase_name(rule.phase), one_model ? "" : " of ",
                                           one_model ? "" : rule.model);
     auto& lengths = taken[rule.arm][place];
-    std::string text = tokens_text(rule.shortest, rule.longest);
+    std::string text = lengths_text(rule.shortest, rule.longest);
     add_once(lengths, std::move(text));
   }
   if (taken.empty()) {
@@ -154,8 +150,9 @@ plot::RowLine line_of_evidence(const Findings& all, const RuledStratum& one) {
   line.interval = ratio_span(evidence.interval);
   line.text = line_text(ratio_text(*evidence.ratio, evidence.interval, evidence.process_range));
   const bool beside = evidence.verdict == kFasterThanSafe;
-  line.tip = fmt::format("{}, {}: {} on {}, {}", condition_of(*one.rule), evidence.scenario,
-                         one.rule->arm, counted(evidence.rows, "warm row"),
+  line.tip = fmt::format("{}, {}: {} on {}, {}", condition_of(*one.rule),
+                         evidence_prompt(*one.rule, evidence), one.rule->arm,
+                         counted(evidence.rows, "warm row"),
                          beside ? "faster than the safe arm" : evidence.verdict);
   return line;
 }
@@ -163,8 +160,7 @@ plot::RowLine line_of_evidence(const Findings& all, const RuledStratum& one) {
 Table evidence_table(const std::vector<RuledStratum>& all) {
   Table table{"",
               {{"covers", Align::kLeft},
-               {"scenario", Align::kLeft},
-               {"tokens"},
+               {"prompt", Align::kLeft},
                {"take", Align::kLeft},
                {"safe arm", Align::kLeft},
                {"ratio", Align::kLeft},
@@ -173,8 +169,7 @@ Table evidence_table(const std::vector<RuledStratum>& all) {
               {}};
   for (const RuledStratum& one : all) {
     table.rows.push_back({TableCell::of(condition_of(*one.rule)),
-                          TableCell::of(one.evidence->scenario),
-                          TableCell::of(tokens_text(one.evidence->shortest, one.evidence->longest)),
+                          TableCell::of(evidence_prompt(*one.rule, *one.evidence)),
                           TableCell::of(one.rule->arm), TableCell::of(one.rule->fallback),
                           TableCell::of(ratio_text(*one.evidence->ratio, one.evidence->interval,
                                                    one.evidence->process_range)),
@@ -206,12 +201,15 @@ std::optional<Figure> policy_figure(const Route& route) {
   figure.finding = policy_finding(policy);
   figure.caption =
       "Each bar is a rule: the prompt lengths that it covers, in the colour of the arm that serves "
-      "them; a mark is a rule of one length. A light bar is a rule that abstains: the rows decide "
+      "them; a mark is a rule of one length. A hollow bar is a rule that abstains: the rows decide "
       "nothing there, or nobody measured where the choice changes and no arm is proven faster at "
       "both ends, and the safe arm serves. No rule covers lengths without a bar: the policy's own "
       "fallback serves them.";
   figure.legend = arm_legend(all, all.study.arms, false);
-  figure.panels = rows_panels(all, rows, "Rules by prompt tokens");
+  if (std::ranges::any_of(policy.rules, &PolicyRule::abstains)) {
+    figure.legend.push_back({"abstains", {}, plot::Sample::kOutlineBar});
+  }
+  draw_rows(all, rows, "Rules by prompt tokens", figure);
   figure.tables.push_back(rule_table(route));
   return figure;
 }
@@ -228,7 +226,8 @@ std::optional<Figure> evidence_figure(const Route& route) {
        std::span(evidence).first(std::min(evidence.size(), kMostEvidence))) {
     Stratum& stratum = all.strata.emplace_back();
     stratum.model = one.rule->model;
-    std::string label = fmt::format("{} {}", phase_name(one.rule->phase), one.evidence->scenario);
+    std::string label = fmt::format("{}, {}", phase_name(one.rule->phase),
+                                    evidence_prompt(*one.rule, *one.evidence));
     if (one.evidence->new_tokens > 0) label += fmt::format(", {} new", one.evidence->new_tokens);
     if (one.rule->batch != 1) label += fmt::format(", batch {}", one.rule->batch);
     rows.rows.push_back({all.strata.size() - 1, {row_label(label), {line_of_evidence(all, one)}}});
@@ -246,7 +245,7 @@ std::optional<Figure> evidence_figure(const Route& route) {
                         kMostEvidence, evidence.size())
           : "");
   figure.legend = arm_legend(all, arms, false);
-  figure.panels = rows_panels(all, rows, "Ratios to the safe arm with intervals");
+  draw_rows(all, rows, "Ratios to the safe arm with intervals", figure);
   figure.tables.push_back(evidence_table(evidence));
   return figure;
 }

@@ -127,8 +127,8 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   figure.finding = ratio_finding(findings, phase);
   figure.caption = fmt::format(
       "Each mark is an arm's mean time over the baseline's on one stratum, the bar its "
-      "{:.0f} % interval. Left of the dashed line the arm is faster than {}. A bar that "
-      "crosses the line is no evidence of a difference; \"{}\" means that rows were lost "
+      "{:.0f} % interval. Left of 1 the arm is faster than {}. A bar that "
+      "crosses 1 is no evidence of a difference; \"{}\" means that rows were lost "
       "or the outputs differ.{}{} All panels have the same scale.",
       findings.options.confidence * 100, findings.study.baseline, kNotComparable,
       too_few(findings, phase) ? " \"too few to tell\": the interval, wider than tenfold, is that "
@@ -137,8 +137,8 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
                                : "",
       of_few_processes(findings, phase) ? " " + range_meaning() + ". It isn't drawn." : "");
   figure.legend = arm_legend(findings, arms, false);
-  figure.panels = rows_panels(findings, rows,
-                              fmt::format("Ratios to {} with intervals", findings.study.baseline));
+  draw_rows(findings, rows, fmt::format("Ratios to {} with intervals", findings.study.baseline),
+            figure);
   // The page has room for no more of 400 strata; report.md has every table.
   figure.tables = contrast_section(findings, phase, Detail::kSummary).tables;
   Table effects = effect_table(findings, phase);

@@ -92,10 +92,8 @@ plot::RowLine line_in_regime(const Portability& of, const ClaimInRegime& in) {
   }
   line.value = in.shown->ratio;
   line.interval = ratio_span(in.shown->interval);
-  line.text = line_text(ratio_text(*line.value, in.shown->interval, in.shown->process_range));
-  if (in.state == ClaimState::kTurned) {
-    line.extras.push_back({*line.value, plot::Around::kDiamond, ""});
-  }
+  line.text = line_text(ratio_text(*line.value, in.shown->interval, in.shown->process_range) +
+                        (in.state == ClaimState::kTurned ? " turned" : ""));
   return line;
 }
 
@@ -124,11 +122,14 @@ struct IndexOfClaim {
   const RobustnessIndex* index = nullptr;
 };
 
+// Those that have a value.
 std::vector<IndexOfClaim> indexes_of(const Portability& of) {
   std::vector<IndexOfClaim> all;
   for (const JudgedClaim& claim : of.claims) {
     for (const RobustnessIndex& index : claim.indexes) {
-      if (index.axis != "all" && index.points.size() > 1) all.push_back({&claim, &index});
+      if (index.axis != "all" && index.index && index.points.size() > 1) {
+        all.push_back({&claim, &index});
+      }
     }
   }
   return all;
@@ -139,7 +140,6 @@ std::string robustness_finding(const Portability& of, const std::vector<IndexOfC
   int64_t robust = 0;
   for (const IndexOfClaim& one : indexes) {
     robust += one.index->band == RobustnessBand::kRobust;
-    if (!one.index->index) continue;
     if (worst == nullptr || *one.index->index < *worst->index->index) worst = &one;
   }
   const RetainedShare* point = weakest_point(*worst->index);
@@ -155,20 +155,15 @@ std::string robustness_finding(const Portability& of, const std::vector<IndexOfC
 plot::RowLine line_of_index(const Findings& axes, const RobustnessIndex& index) {
   plot::RowLine line;
   line.style = arm_style(axes, index.axis);
-  const std::string band(robustness_band_name(index.band));
-  if (!index.index) {
-    line.text = line_text(band);
-    line.tip = fmt::format("{}: {}: {}", index.axis, band, index.reason);
-    return line;
-  }
   line.value = index.index;
   if (index.interval) line.interval = span_of(*index.interval);
-  line.text = line_text(fmt::format("{} {}", format_significant(*index.index + 0.0, 2), band));
+  line.text = line_text(fmt::format("{} {}", format_significant(*index.index + 0.0, 2),
+                                    robustness_band_name(index.band)));
   line.tip = fmt::format("{}: {}", index.axis, index_text(index));
   for (const RetainedShare& point : index.points) {
     if (!point.share || &point == &index.points.front()) continue;
-    line.extras.push_back({*point.share, plot::Around::kRing,
-                           fmt::format("{}: {}", point.name, format_significant(*point.share, 2))});
+    line.small.push_back(
+        {*point.share, fmt::format("{}: {}", point.name, format_significant(*point.share, 2))});
   }
   return line;
 }
@@ -184,12 +179,10 @@ std::optional<Figure> claims_figure(const Portability& of) {
   RowsFigure rows;
   rows.x_label = "ratio of the claim's arms (below 1: the first is faster)";
   rows.rule = plot::RuleAt{1, "as long as the other arm"};
-  bool turned = false;
   for (size_t c = 0; c < of.claims.size(); ++c) {
     StratumRow row{c, {whole_label(claim_text(of.claims[c].claim.words)), {}}};
     for (const ClaimInRegime& in : of.claims[c].regimes) {
       row.row.lines.push_back(line_in_regime(of, in));
-      turned = turned || (in.shown && in.state == ClaimState::kTurned);
     }
     rows.rows.push_back(std::move(row));
   }
@@ -199,21 +192,19 @@ std::optional<Figure> claims_figure(const Portability& of) {
   figure.caption = fmt::format(
       "Each mark is a bundle's geometric mean over strata of the first arm's time over the second "
       "arm's, with the {:.0f} % interval. A claim is portable if every bundle's interval lies on "
-      "its side of the dashed line after Holm's adjustment, and two bundles differ on one axis "
-      "alone.",
+      "its side of 1 after Holm's adjustment, and two bundles differ on one axis alone. "
+      "\"turned\": the "
+      "opposite of the claim holds.",
       of.options.confidence * 100);
   figure.legend = arm_legend(all, all.study.arms, false);
-  if (turned) figure.legend.push_back({"claim turned round", {}, false, plot::Around::kDiamond});
-  figure.panels = rows_panels(all, rows, "Ratios of claims in each bundle");
+  draw_rows(all, rows, "Ratios of claims in each bundle", figure);
   figure.tables.push_back(claim_regime_table(of));
   return figure;
 }
 
 std::optional<Figure> robustness_figure(const Portability& of) {
   const std::vector<IndexOfClaim> indexes = indexes_of(of);
-  if (std::ranges::none_of(indexes, [](const auto& one) { return one.index->index.has_value(); })) {
-    return std::nullopt;
-  }
+  if (indexes.empty()) return std::nullopt;
   std::vector<std::string> axes;
   for (const IndexOfClaim& one : indexes) {
     add_once(axes, one.index->axis);
@@ -234,13 +225,13 @@ std::optional<Figure> robustness_figure(const Portability& of) {
   figure.finding = robustness_finding(of, indexes);
   figure.caption =
       "Each mark is a claim's robustness index on one axis: the smallest share of its log ratio "
-      "that is left at any point of the axis, with its interval. Rings are the points. Right of "
-      "the dashed line (0.8) the claim is robust, from 0.5 on sensitive, from 0 on fragile. Below "
+      "that is left at any point of the axis, with its interval. Small marks are the "
+      "points. Right of 0.8 the claim is robust, from 0.5 on sensitive, from 0 on fragile. Below "
       "0 the claim is turned round, which is catastrophic, as are lost rows. Where the interval "
-      "allows several of these, the band is undecided.";
+      "allows several of these, the band is undecided. Claims without an index are in the table.";
   figure.legend = arm_legend(all, axes, false);
-  figure.legend.push_back({"one point of the axis", {}, false, plot::Around::kRing});
-  figure.panels = rows_panels(all, rows, "Robustness indexes of claims");
+  figure.legend.push_back({"one point of the axis", {}, plot::Sample::kSmallMark});
+  draw_rows(all, rows, "Robustness indexes of claims", figure);
   figure.tables.push_back(claim_table(of, true));
   return figure;
 }

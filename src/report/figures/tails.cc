@@ -41,12 +41,16 @@ plot::RowLine line_of(const Findings& findings, const Tail& tail) {
   line.value = tail.p50;
   line.tip = fmt::format("{}: median {} ms of {}, {} {} ms", tail.arm, format_significant(tail.p50),
                          counted(tail.n, "row"), high, format_significant(tail.high));
-  line.bars.push_back({{tail.p50, tail.high}, true, ""});
-  line.extras.push_back({tail.high, plot::Around::kRing, ""});
-  if (tail.high_without) {
-    line.extras.push_back({*tail.high_without, plot::Around::kDiamond,
-                           fmt::format("{}: {} of the rows without a recompile, {} ms", tail.arm,
-                                       high, format_significant(*tail.high_without))});
+  const double without =
+      tail.recompiled == 0 ? tail.high
+                           : std::clamp(tail.high_without.value_or(tail.p50), tail.p50, tail.high);
+  line.bars.push_back({{tail.p50, without}, plot::Tint::kFull, ""});
+  if (without < tail.high) {
+    line.bars.push_back(
+        {{without, tail.high},
+         plot::Tint::kPale,
+         fmt::format("{}: {} of the rows without a recompile, {} ms", tail.arm, high,
+                     tail.high_without ? format_significant(*tail.high_without) : "none")});
   }
   line.text = fmt::format("x {}", format_significant(tail.high / tail.p50, 3));
   if (tail.slow > 0) line.text += fmt::format(", {}/{} rec.", tail.slow_recompiled, tail.slow);
@@ -62,29 +66,35 @@ std::optional<Figure> tail_figure(const Findings& findings, Phase phase) {
     if (findings.strata[tail.stratum].phase == phase) tails.push_back(&tail);
   }
   if (tails.empty()) return std::nullopt;
+  Figure figure;
+  figure.id = fmt::format("{}-tails", phase_name(phase));
+  figure.finding = tail_finding(tails, phase);
+  if (std::ranges::all_of(tails, [](const Tail* tail) { return tail->slow == 0; })) return figure;
   RowsFigure rows;
   rows.phase = phase_name(phase);
   rows.x_label = "ms";
   std::vector<std::string> arms;
+  bool recompiled = false;
   for (const Tail* tail : tails) {
     if (rows.rows.empty() || rows.rows.back().stratum != tail->stratum) {
       rows.rows.push_back({tail->stratum, {row_label(stratum_label(findings, tail->stratum)), {}}});
     }
     rows.rows.back().row.lines.push_back(line_of(findings, *tail));
     arms.push_back(tail->arm);
+    for (const plot::Bar& bar : rows.rows.back().row.lines.back().bars) {
+      recompiled = recompiled || bar.tint == plot::Tint::kPale;
+    }
   }
-  Figure figure;
-  figure.id = fmt::format("{}-tails", phase_name(phase));
-  figure.finding = tail_finding(tails, phase);
   figure.caption = fmt::format(
-      "A bar reaches from an arm's median, the mark, to the ring: p99, or the slowest row "
-      "of fewer than 100. The diamond is the same figure without the rows that recompiled. "
-      "If it lies far left of the ring, recompiles cause the tail. The text gives the ring "
-      "as a multiple of the median, and how many of the rows above {:.0f} medians carry a "
-      "recompile.",
+      "A bar reaches from an arm's median, the mark, to p99, or to the slowest row of fewer than "
+      "100. Its light part is what the rows that recompiled add. The text gives the bar's end as "
+      "a multiple of the median, and how many of the rows above {:.0f} medians carry a recompile.",
       kSlowFactor);
   figure.legend = arm_legend(findings, arms, false);
-  figure.panels = rows_panels(findings, rows, "Tails, as multiples of the median");
+  if (recompiled) {
+    figure.legend.push_back({"what recompiles add", {}, plot::Sample::kLightBar});
+  }
+  draw_rows(findings, rows, "Tails, as multiples of the median", figure);
   figure.tables = tail_section(findings, phase).tables;
   return figure;
 }

@@ -44,7 +44,7 @@ plot::RowLine line_of(const Findings& findings, const Timeline& timeline,
     const double length_ms = span.end_ms - span.begin_ms;
     const double share = length_ms > 0 ? std::min(1.0, span.busy_ms / length_ms) : 1;
     std::string tip = lane.spans.size() <= kMostLaneTips ? span_tip(timeline, lane, span) : "";
-    line.bars.push_back({{span.begin_ms, span.end_ms}, false, std::move(tip), share});
+    line.bars.push_back({{span.begin_ms, span.end_ms}, plot::Tint::kFull, std::move(tip), share});
   }
   const std::string events = events_text(lane.events, lane.name);
   line.text = line_text(fmt::format("{}, {} %", events, busy_percent(timeline, lane)));
@@ -150,7 +150,7 @@ std::optional<Figure> busy_figure(const Findings& findings) {
       "One repetition of each arm was traced: each mark is the share of it in which the GPU was "
       "busy, and the text has its length. Tracing slows a repetition down, so these times are not "
       "latencies. The traces aren't kept, so there is no picture of when it was busy.";
-  figure.panels = rows_panels(findings, rows, "Busy shares of traced repetitions");
+  draw_rows(findings, rows, "Busy shares of traced repetitions", figure);
   figure.id = "timelines";
   figure.finding = timeline_finding(findings);
   figure.legend = arm_legend(findings, arms, false);

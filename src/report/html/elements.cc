@@ -40,8 +40,9 @@ std::string head_html(const Table& table, std::string_view role) {
   return out + "</tr></thead>";
 }
 
-// "no rival" -> "no-rival": a class of the page's style.
+// "no rival" -> "no-rival", "2 faster" -> "faster": a class of the page's style.
 std::string verdict_class(std::string word) {
+  word.erase(0, word.find_first_not_of("0123456789 "));
   std::ranges::replace(word, ' ', '-');
   return text_of(word);
 }

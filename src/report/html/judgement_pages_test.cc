@@ -107,7 +107,7 @@ TEST(PortabilityPage, LoudlyFailsAndSaysWhatIsResponsible) {
 TEST(PortabilityFigures, StateWhatMovedAndWhetherTheControlDid) {
   const Portability of = flipped();
   EXPECT_THAT(moves_figure(of, 2)->finding,
-              MatchesRegex("flipped: fast takes 1\\.[45].* of its time in a at single_[a-z]+ of "
+              MatchesRegex("flipped: fast takes 1\\.[45].* of its time in a at [0-9]+ tokens of "
                            "prefill, which turns its direction round; the eager control stayed "
                            "within 5 %"));
   EXPECT_THAT(moves_figure(of, 1)->finding,
@@ -166,8 +166,10 @@ TEST(PortabilityFigures, TheHeatMapStatesTheWidestRangeAndTheLosses) {
                    "was not measured"));
   for (MadeRegime* made : {&a, &b}) made->phase = Phase::kKvDecode;
   b.arms[1].lose = 10;
-  EXPECT_THAT(headline_figure(judged({a, b})).finding,
-              HasSubstr("in decode fast lost 20/80 rows of gpt2 in b"));
+  const Figure lost = headline_figure(judged({a, b}));
+  EXPECT_THAT(lost.finding, HasSubstr("in decode fast lost 20/80 rows of gpt2 in b"));
+  ASSERT_EQ(lost.panels.size(), 1u) << "no prefill was measured";
+  EXPECT_THAT(lost.panels[0].alt, HasSubstr("Rows lost in decode"));
 }
 
 TEST(RouteFigures, StateTheChoiceItsEvidenceAndItsAbstentions) {

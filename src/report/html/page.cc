@@ -87,6 +87,7 @@ std::string render_page(const Findings& findings, const std::vector<FigureGroup>
   for (const FigureGroup& group : groups) {
     std::string figures;
     for (const Figure& figure : group.figures) figures += figure_html(figure);
+    for (const std::string& line : group.lines) figures += element("p", line);
     content += section_html(group.id, group.title, figures);
   }
   content += sections_html(told, {}) + identity_html(findings);

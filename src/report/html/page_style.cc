@@ -52,7 +52,7 @@ button{font:inherit;font-size:.8rem;margin-left:.6rem}
 .choices thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 .choices,.choices tbody,.choices tr,.choices td{display:block}
 .choices tr{border:1px solid var(--grid);border-radius:6px;padding:.3rem .6rem;margin:.5rem 0}
-.choices td{max-width:none;display:flex;justify-content:space-between;gap:1rem;text-align:right;border:0;padding:.1rem 0}
+.choices td{max-width:none;display:flex;flex-wrap:wrap;justify-content:space-between;column-gap:1rem;text-align:right;border:0;padding:.1rem 0}
 .choices td::before{content:attr(data-label);color:var(--mute);flex:none}}
 )";
 

@@ -211,7 +211,7 @@ Figure figure_of(const Findings& all, Beside beside, const std::string& id, cons
                 "processes or rows that it shows nothing and isn't drawn."
               : "");
   figure.legend = arm_legend(all, all.study.arms, false);
-  figure.panels = rows_panels(all, beside.rows, what);
+  draw_rows(all, beside.rows, what, figure);
   figure.tables.push_back(std::move(beside.table));
   return figure;
 }
@@ -248,7 +248,7 @@ std::string phase_html(const std::vector<NamedFindings>& bundles, const Findings
     out += figure_html(figure_of(
         all, std::move(ratios), "ratios", "ratios to each bundle's own baseline",
         "Each mark is an arm's ratio to the baseline of its own bundle. A verdict holds for "
-        "all bundles if its marks stay on one side of the dashed line."));
+        "all bundles if its marks stay on one side of 1."));
   }
   if (!any_lost(bundles, phase)) {
     out += element("p", fmt::format("No row of {} was lost in any bundle.", phase_name(phase)));

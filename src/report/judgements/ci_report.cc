@@ -10,12 +10,15 @@
 namespace assay {
 namespace {
 
+constexpr size_t kLongestOutput = 20'000;  // bytes
+
 struct TestCase {
   std::string suite;
   std::string name;
   double seconds = 0;
   std::vector<std::string> failures = {};
   std::string skipped = {};
+  std::string output = {};
 };
 
 // Demands that name the cell.
@@ -43,13 +46,14 @@ std::vector<TestCase> test_cases(const Comparison& c, const CompareDemands& dema
   for (const ComparedCell& cell : c.cells) {
     TestCase& one = add(*cell.stratum, cell.arm);
     one.seconds = cell.cand->mean_ms / 1e3;
-    if (!cell.verdict) one.skipped = kNotDecidedReason;
+    if (!cell.verdict) one.skipped = c.caveat.empty() ? kNotDecidedReason : c.caveat;
   }
   for (const auto* reasons : {&c.missing, &c.lost, &c.not_comparable}) {
     for (const CellReason& cell : *reasons) add(cell.stratum, cell.arm).skipped = cell.reason;
   }
   TestCase& verdict = cases.emplace_back("verdict", "every demand is met");
   verdict.failures = unmet;
+  verdict.output = join(verdict_top(c, demands), "\n");
   if (compare_outcome(c, demands) == CompareOutcome::kNothingJudged) {
     (demands.any() ? verdict.failures.emplace_back() : verdict.skipped) = "no cell was judged";
   }
@@ -64,6 +68,9 @@ std::string case_xml(const TestCase& one) {
   }
   if (one.failures.empty() && !one.skipped.empty()) {
     out += fmt::format("<skipped message=\"{}\"/>", html_text(one.skipped));
+  }
+  if (!one.output.empty()) {
+    out += fmt::format("<system-out>{}</system-out>", html_text(one.output, kLongestOutput));
   }
   return out + "</testcase>\n";
 }
@@ -119,7 +126,8 @@ std::string render_workflow_commands(const Comparison& c, const CompareDemands& 
   for (const std::string& unmet : unmet_demands(c, demands)) add("error", unmet);
   const CompareOutcome outcome = compare_outcome(c, demands);
   const std::string said =
-      fmt::format("{}: {}", verdict_word(c, demands), verdict_sentences(c, demands).front());
+      fmt::format("{}: {}{}{}", verdict_word(c, demands), verdict_sentences(c, demands).front(),
+                  c.caveat.empty() ? "" : " ", c.caveat);
   const bool unseen = outcome == CompareOutcome::kNothingJudged;
   add(outcome == CompareOutcome::kPasses ? "notice"
       : unseen && !demands.any()         ? "warning"

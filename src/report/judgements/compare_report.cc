@@ -271,10 +271,24 @@ ReportSection identity_part(const Comparison& c) {
 }
 
 ReportSection crash_part(const Comparison& c) {
-  ReportSection section{.title = "Crash rates", .tables = {crash_table(c)}};
-  const bool lost = std::ranges::any_of(
-      c.crashes, [](const auto& each) { return each.base.lost + each.cand.lost > 0; });
-  section.screen_lines = lost ? 4 : 0;
+  ReportSection section{.title = "Crash rates"};
+  const bool lost = std::ranges::any_of(c.crashes, [](const auto& each) {
+    return each.base.lost + each.cand.lost + each.base.died + each.cand.died > 0;
+  });
+  if (!lost) {
+    int64_t base = 0;
+    int64_t cand = 0;
+    for (const ComparedCrashes& of_phase : c.crashes) {
+      base += of_phase.stratum ? 0 : of_phase.base.attempted;
+      cand += of_phase.stratum ? 0 : of_phase.cand.attempted;
+    }
+    section.lines.push_back(
+        fmt::format("No row was lost: all {} attempts of the base and {} of the candidate are ok.",
+                    base, cand));
+    return section;
+  }
+  section.tables = {crash_table(c)};
+  section.screen_lines = 4;
   section.lines.emplace_back(
       "Lost rows out of attempted rows, with Wilson's interval, and processes that died out of "
       "all. "

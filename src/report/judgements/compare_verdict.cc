@@ -22,7 +22,7 @@ std::vector<const ComparedCell*> figures(const Comparison& c) {
   return all;
 }
 
-// "eager on prefill, tiny, single_micro: +7.29 % [+4.62, +10.03]".
+// "eager on prefill, tiny, 10 tokens: +7.29 % [+4.62, +10.03]".
 std::string figure_text(const Comparison& c, const ComparedCell& cell) {
   std::string text =
       fmt::format("{} on {}: {} %", cell.arm,
@@ -202,10 +202,10 @@ std::string closing_line(const Comparison& c) {
         c.in_one_run ? " The alarm's test is stricter."
                      : " Two runs of one program may differ by as much.");
   }
-  std::string text = fmt::format("{}, and no cell is shown to be slower by more than {:.3g} %.",
-                                 sound, margin * 100);
+  std::string text =
+      fmt::format("{}, no cell is shown to be slower by more than {:.3g} %.", sound, margin * 100);
   if (widest != nullptr && widest->ratio_interval->high > 1 + margin) {
-    text += fmt::format(" The intervals allow for up to {} % ({} on {}).",
+    text += fmt::format(" Intervals allow for up to {} % ({} on {}).",
                         signed_percent_text(widest->ratio_interval->high - 1), widest->arm,
                         widest->stratum ? stratum_text(c.strata[*widest->stratum])
                                         : fmt::format("{}, all strata", phase_name(widest->phase)));

@@ -50,7 +50,7 @@ TEST(CompareVerdict, WhatTheIntervalsAllowIsSaid) {
   EXPECT_THAT(
       text_of(comparison_of({figure(1.01, Verdict::kInconclusive)})),
       AllOf(HasSubstr("1 cell compared: 1 inconclusive."),
-            HasSubstr("no cell is shown to be slower by more than 2 %. The intervals allow for up "
+            HasSubstr("no cell is shown to be slower by more than 2 %. Intervals allow for up "
                       "to +3.74 % (eager on prefill, tiny, single_micro).")));
   EXPECT_THAT(text_of(comparison_of({figure(0.98, Verdict::kEquivalent)})),
               Not(HasSubstr("allow for up to")));

@@ -241,7 +241,7 @@ Table moves_table(const Portability& of, size_t regime) {
   Table table{"",
               {{"phase", Align::kLeft},
                {"model", Align::kLeft},
-               {"scenario", Align::kLeft},
+               {"prompt", Align::kLeft},
                {"new_tokens"},
                {"batch"},
                {"arm", Align::kLeft},
@@ -261,7 +261,7 @@ Table moves_table(const Portability& of, size_t regime) {
       return cell == nullptr ? TableCell::absent() : TableCell::of(lost_of_text(cell->crashes));
     };
     table.rows.push_back({TableCell::of(std::string(phase_name(s.phase))), TableCell::of(s.model),
-                          TableCell::of(s.scenario), TableCell::of(s.new_tokens),
+                          TableCell::of(prompt_name(s)), TableCell::of(s.new_tokens),
                           TableCell::of(s.batch), TableCell::of(condition.arm()),
                           TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
                           ratio_cell(verdict.shown), shown_spread_cell(verdict.shown),

@@ -80,7 +80,7 @@ std::vector<std::string> tail_lines(const Route& route) {
       if (!evidence.p99_ms || !evidence.fallback_p99_ms) continue;
       if (*evidence.p99_ms <= *evidence.fallback_p99_ms) continue;
       lines.push_back(fmt::format("{} ({}): p99 of {} is {} ms, and {}'s is {}", rule_place(rule),
-                                  evidence.scenario, rule.arm,
+                                  evidence_prompt(rule, evidence), rule.arm,
                                   format_significant(*evidence.p99_ms, 3), rule.fallback,
                                   format_significant(*evidence.fallback_p99_ms, 3)));
     }

@@ -106,6 +106,16 @@ std::string lengths_text(int64_t from, int64_t to) {
   return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
 }
 
+std::string evidence_prompt(const PolicyRule& rule, const RuleEvidence& evidence) {
+  const std::string text = lengths_text(evidence.shortest, evidence.longest) +
+                           (evidence.longest == 1 ? " token" : " tokens");
+  const bool alone = std::ranges::none_of(rule.evidence, [&](const RuleEvidence& other) {
+    return other.shortest == evidence.shortest && other.longest == evidence.longest &&
+           other.scenario != evidence.scenario;
+  });
+  return alone ? text : fmt::format("{} ({})", text, evidence.scenario);
+}
+
 std::string rule_place(const PolicyRule& rule) {
   std::string text = fmt::format("{} of {}, {} prompt tokens", phase_name(rule.phase), rule.model,
                                  lengths_text(rule.shortest, rule.longest));
@@ -242,7 +252,7 @@ Table evidence_table(const Route& route) {
   Table table{"",
               {{"rule", Align::kLeft},
                {"arm", Align::kLeft},
-               {"scenario", Align::kLeft},
+               {"prompt", Align::kLeft},
                {"new_tokens"},
                {"verdict", Align::kLeft},
                {"ratio", Align::kLeft},
@@ -263,9 +273,7 @@ Table evidence_table(const Route& route) {
       alone.evidence = {evidence};
       table.rows.push_back(
           {TableCell::of(rule_place(rule)), arm_cell(rule.arm),
-           TableCell::of(evidence.verdict == kNotMeasured
-                             ? lengths_text(evidence.shortest, evidence.longest) + " tokens"
-                             : evidence.scenario),
+           TableCell::of(evidence_prompt(rule, evidence)),
            evidence.new_tokens > 0 ? TableCell::of(evidence.new_tokens) : TableCell::absent(),
            TableCell::of(evidence.verdict), arm_cell(ratio_text(alone, 3)),
            TableCell::of(evidence.rows), ms(evidence.mean_ms), ms(evidence.p99_ms),

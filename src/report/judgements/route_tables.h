@@ -14,6 +14,9 @@ namespace assay {
 std::string route_outcome(const Route& route);
 // Prompt tokens of a rule: "10-80", or "10" alone.
 std::string lengths_text(int64_t from, int64_t to);
+// The prompts of a rule's evidence: "10 tokens", with the scenario's name where another one of the
+// rule has these lengths.
+std::string evidence_prompt(const PolicyRule& rule, const RuleEvidence& evidence);
 // The rule's condition: "prefill of gpt2, 10-80 prompt tokens, batch 2".
 std::string rule_place(const PolicyRule& rule);
 // The arm that serves a request that no rule covers.

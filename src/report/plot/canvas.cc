@@ -44,6 +44,13 @@ std::string diamond_path(double x, double y, double size) {
                      s, s, s);
 }
 
+std::string hourglass_path(double x, double y, double size) {
+  const std::string across = coordinate(2 * size);
+  const std::string down = coordinate(2.4 * size);
+  return fmt::format("M{} {}h{}l-{} {}h{}z", coordinate(x - size), coordinate(y - 1.2 * size),
+                     across, across, down, across);
+}
+
 }  // namespace
 
 std::string coordinate(double value) {
@@ -67,7 +74,7 @@ std::string shape_path(double x, double y, Style style, double size) {
     case 2:
       return triangle_path(x, y, 1.2 * size, true);
     case 3:
-      return diamond_path(x, y, 1.3 * size);
+      return hourglass_path(x, y, size);
     case 4:
       return triangle_path(x, y, 1.2 * size, false);
     default: {  // a bar that stands
@@ -118,8 +125,9 @@ std::string around_path(double x, double y, double size, Around around) {
       return circle_path(x, y, size);
     case Around::kDiamond:
       return diamond_path(x, y, size * 1.3);
-    case Around::kTriangle:
-      return triangle_path(x, y, size * 1.3, true);
+    case Around::kUnderline:
+      return fmt::format("M{} {}h{}", coordinate(x - size), coordinate(y + size),
+                         coordinate(2 * size));
     case Around::kCross: {
       const std::string across = coordinate(2 * size);
       return fmt::format("M{} {}l{} {}m0 -{}l-{} {}", coordinate(x - size), coordinate(y - size),

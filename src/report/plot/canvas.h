@@ -17,7 +17,7 @@ inline constexpr double kPanelWidth = 340;
 // whoever makes these shortens them.
 inline constexpr size_t kTitleColumns = 46;
 inline constexpr size_t kLabelColumns = 50;
-inline constexpr size_t kValueColumns = 27;
+inline constexpr size_t kValueColumns = 30;
 
 // Style of a report's arm, by its number: a colour, a shape and a dash. From the second round of
 // colours on, marks are hollow.
@@ -36,8 +36,8 @@ struct Panel {
 // The panel as an element of HTML, or as the content of an .svg file without styles.
 std::string panel_svg(const Panel& panel);
 
-// Outline around a mark, which says that there is something about it.
-enum class Around { kNothing, kRing, kDiamond, kTriangle, kCross };
+// Drawn about a mark, whose own shape is its arm's: a remark on one row. No arm has such a shape.
+enum class Around { kNothing, kRing, kDiamond, kUnderline, kCross };
 
 // The text's point that lies at its place.
 enum class Anchor { kStart, kMiddle, kEnd };

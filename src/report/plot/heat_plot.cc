@@ -28,6 +28,12 @@ std::string field_classes(const HeatField& field) {
   return "g";
 }
 
+// Text on a strong green is as light as the paper is dark; on orange it is dark on any paper.
+std::string_view text_classes(const HeatField& field) {
+  if (field.heat != Heat::kStrong) return "v k";
+  return field.good ? "v k kg" : "v k kb";
+}
+
 }  // namespace
 
 Panel draw(const HeatPanel& panel) {
@@ -47,7 +53,7 @@ Panel draw(const HeatPanel& panel) {
       const double x = static_cast<double>(c) * step;
       canvas.rect(x + kHeatSpace / 2, y, step - kHeatSpace, kHeatField, field_classes(field),
                   field.tip);
-      canvas.text(x + step / 2, y + kHeatField / 2 + 4, Anchor::kMiddle, "v",
+      canvas.text(x + step / 2, y + kHeatField / 2 + 4, Anchor::kMiddle, text_classes(field),
                   field.text.empty() ? "-" : field.text);
     }
     y += kHeatField + kHeatGap;

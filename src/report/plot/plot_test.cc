@@ -26,8 +26,9 @@ RowsPanel rows_panel() {
     row.lines.push_back(
         {Style{1}, ratio, Span{ratio - 0.1, ratio + 0.1}, {}, {}, "0.70 [0.6, 0.8]", "static"});
     RowLine bars{Style{2}, {}, {}, {}, {}, "no interval", "compiled"};
-    bars.bars.push_back({{0.5, 0.8}, true, "prepare"});
-    bars.extras.push_back({0.9, Around::kDiamond, "c002 repetition 4"});
+    bars.bars.push_back({{0.5, 0.8}, Tint::kPale, "prepare"});
+    bars.bars.push_back({{0.8, 0.85}, Tint::kOutline, ""});
+    bars.small.push_back({0.9, "c002 repetition 4"});
     row.lines.push_back(bars);
     panel.rows.push_back(row);
   }
@@ -45,6 +46,8 @@ XyPanel xy_panel() {
                 .series = {}};
   Series steps{"eager", Style{0}, Join::kSteps, {{1, 0.25}, {2, 0.5}, {40, 1}}, {}};
   steps.marks.push_back({40, 1, Around::kRing, "c001 repetition 7: 40 ms", false});
+  steps.marks.push_back({2, 0.5, Around::kNothing, "a length that nobody measured"});
+  steps.marks.back().size = MarkSize::kNone;
   Series dots{"static", Style{3}, Join::kNone, {{3, 0.4, "c002 repetition 1"}, {5, 0.6, ""}}, {}};
   dots.marks.push_back({9, 0, Around::kCross, "c002 repetition 9: SIGSEGV", true});
   panel.series = {steps, dots, {"line", Style{5}, Join::kStraight, {{1, 0.1}, {9, 0.9}}, {}}};
@@ -58,10 +61,16 @@ Panel drawn(const RowsPanel& panel) {
 }
 
 std::string sheet_of_all() {
-  return sheet(
-      "static takes 0.7 of eager's time", "How to read it.",
-      {{"eager", Style{0}}, {"static", Style{1}, true}, {"cold", {}, false, Around::kRing}},
-      {drawn(rows_panel()), draw(xy_panel())});
+  return sheet("static takes 0.7 of eager's time", "How to read it.",
+               {{"eager", Style{0}},
+                {"static", Style{1}, Sample::kMarkedLine},
+                {"point", {}, Sample::kSmallMark},
+                {"cold", {}, Sample::kRemark, Around::kRing},
+                {"throttled", {}, Sample::kRemark, Around::kUnderline},
+                {"what recompiles add", {}, Sample::kLightBar},
+                {"abstains", {}, Sample::kOutlineBar},
+                {"equal", {}, Sample::kRule}},
+               {drawn(rows_panel()), draw(xy_panel())});
 }
 
 TEST(Plot, ASheetIsAsApproved) {
@@ -86,7 +95,7 @@ TEST(Plot, NamesOfAnybodyBeginNoElement) {
   RowsPanel rows = rows_panel();
   rows.title = rows.alt = rows.x_label = rows.rows[0].label = "<script>\x1b</script>\"";
   rows.rows[0].lines[0].text = rows.rows[0].lines[0].tip = rows.title;
-  rows.rows[0].lines[1].bars[0].tip = rows.rows[0].lines[1].extras[0].tip = rows.title;
+  rows.rows[0].lines[1].bars[0].tip = rows.rows[0].lines[1].small[0].tip = rows.title;
   XyPanel xy = xy_panel();
   xy.title = xy.alt = xy.x_label = xy.y_label = xy.series[0].name = rows.title;
   xy.series[0].marks[0].tip = xy.series[1].points[0].tip = xy.y_rule->label = rows.title;
@@ -220,8 +229,8 @@ TEST(Plot, WhatIsNoNumberIsNotDrawn) {
   rows.rows[0].lines.back() = {Style{4},
                                kNone,
                                Span{kNone, kNone},
-                               {{{kNone, kNone}, false, ""}},
-                               {{kNone, Around::kRing, "mark"}},
+                               {{{kNone, kNone}, Tint::kFull, ""}},
+                               {{kNone, "mark"}},
                                "no figure",
                                "arm"};
   EXPECT_EQ(drawn(rows).body, without);

@@ -100,19 +100,22 @@ class RowsDrawing {
 
   // Those without a tip are one element a kind.
   void draw_bars(const RowLine& line, double y) {
-    std::array<std::string, 2> rest;
+    static constexpr std::array<std::string_view, 3> kClasses = {"b", "b2", "b3"};
+    std::array<std::string, 3> rest;
     for (const Bar& bar : line.bars) {
       const double x = x_of(bar.span.low);
       const double width = std::max(0.5, x_of(bar.span.high) - x);
       const double height = std::max(1.0, 2 * kHalfBar * bar.height);
+      const auto tint = static_cast<size_t>(bar.tint);
       if (bar.tip.empty()) {
-        rest[bar.light ? 1 : 0] += rect_path(x, y + kHalfBar - height, width, height);
+        rest[tint] += rect_path(x, y + kHalfBar - height, width, height);
       } else {
-        canvas_.rect(x, y + kHalfBar - height, width, height, bar.light ? "b2" : "b", bar.tip);
+        canvas_.rect(x, y + kHalfBar - height, width, height, kClasses[tint], bar.tip);
       }
     }
-    if (!rest[0].empty()) canvas_.path(rest[0], "b");
-    if (!rest[1].empty()) canvas_.path(rest[1], "b2");
+    for (size_t tint = 0; tint < rest.size(); ++tint) {
+      if (!rest[tint].empty()) canvas_.path(rest[tint], kClasses[tint]);
+    }
   }
 
   void draw_line(const RowLine& line, double y) {
@@ -123,8 +126,9 @@ class RowsDrawing {
                                coordinate(y - 3), coordinate(x_of(line.interval->high))),
                    "i");
     }
-    for (const ExtraMark& extra : line.extras) {
-      canvas_.path(around_path(x_of(extra.value), y, 4, extra.around), "o", extra.tip);
+    for (const SmallMark& small : line.small) {
+      canvas_.path(shape_path(x_of(small.value), y, line.style, 2), shape_class(line.style),
+                   small.tip);
     }
     if (line.value)
       canvas_.path(shape_path(x_of(*line.value), y, line.style, 4), shape_class(line.style));
@@ -158,7 +162,7 @@ RowsPanel placed(RowsPanel panel) {
       if (line.value && std::isnan(*line.value)) line.value.reset();
       if (line.interval && lacks_place(*line.interval)) line.interval.reset();
       std::erase_if(line.bars, [&](const Bar& bar) { return lacks_place(bar.span); });
-      std::erase_if(line.extras, [](const ExtraMark& extra) { return std::isnan(extra.value); });
+      std::erase_if(line.small, [](const SmallMark& small) { return std::isnan(small.value); });
     }
   }
   return panel;
@@ -185,7 +189,7 @@ void add_extent(const RowsPanel& panel, Extent& extent) {
       if (line.value) extent.add(*line.value);
       if (line.interval) add(*line.interval);
       for (const Bar& bar : line.bars) add(bar.span);
-      for (const ExtraMark& extra : line.extras) extent.add(extra.value);
+      for (const SmallMark& small : line.small) extent.add(small.value);
     }
   }
 }

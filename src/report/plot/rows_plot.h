@@ -15,16 +15,18 @@ struct Span {
   double high = 0;
 };
 
+enum class Tint { kFull, kPale, kOutline };
+
 struct Bar {
   Span span;
-  bool light = false;  // a second kind of bar
-  std::string tip;     // empty: the line's
-  double height = 1;   // as a share of the line's: less stands on the same ground
+  Tint tint = Tint::kFull;
+  std::string tip;    // empty: the line's
+  double height = 1;  // as a share of the line's: less stands on the same ground
 };
 
-struct ExtraMark {
+// One of the values that a line's own value is made of: its mark is a small one.
+struct SmallMark {
   double value = 0;
-  Around around = Around::kRing;
   std::string tip;
 };
 
@@ -34,7 +36,7 @@ struct RowLine {
   std::optional<double> value;  // marked by the style's shape
   std::optional<Span> interval;
   std::vector<Bar> bars;
-  std::vector<ExtraMark> extras;
+  std::vector<SmallMark> small;
   std::string text;  // behind it, at most kValueColumns
   std::string tip;
 };

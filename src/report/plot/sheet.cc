@@ -91,11 +91,28 @@ class SheetDrawing {
 
 std::string legend_mark(const LegendEntry& entry) {
   Canvas canvas;
-  if (entry.is_line) canvas.path("M1 6H21", "l " + line_class(entry.style));
-  if (entry.around == Around::kNothing) {
-    canvas.mark(11, 6, entry.style, 4, entry.around, "");
-  } else {
-    canvas.mark(11, 6, Style{0}, 2, entry.around, "");
+  switch (entry.sample) {
+    case Sample::kMarkedLine:
+      canvas.path("M1 6H21", "l " + line_class(entry.style));
+      [[fallthrough]];
+    case Sample::kMark:
+      canvas.mark(11, 6, entry.style, 4, Around::kNothing, "");
+      break;
+    case Sample::kSmallMark:
+      canvas.mark(11, 6, entry.style, 2, Around::kNothing, "");
+      break;
+    case Sample::kRemark:
+      canvas.mark(11, 6, entry.style, 2, entry.around, "");
+      break;
+    case Sample::kLightBar:
+      canvas.rect(2, 2, 18, 8, "b2");
+      break;
+    case Sample::kOutlineBar:
+      canvas.rect(2, 2, 18, 8, "b3");
+      break;
+    case Sample::kRule:
+      canvas.path("M11 0V12", "r");
+      break;
   }
   return fmt::format(
       "<svg class=\"plot\" width=\"22\" height=\"12\" viewBox=\"0 0 22 12\" "

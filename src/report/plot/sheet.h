@@ -8,11 +8,14 @@
 
 namespace assay::plot {
 
+// The sample that an entry shows; but the first two, it is no arm's.
+enum class Sample { kMark, kMarkedLine, kSmallMark, kRemark, kLightBar, kOutlineBar, kRule };
+
 struct LegendEntry {
   std::string name;
   Style style;
-  bool is_line = false;
-  Around around = Around::kNothing;  // of a kind of row: no arm's, and so without the style's shape
+  Sample sample = Sample::kMark;
+  Around around = Around::kNothing;  // of a remark
 };
 
 // The entry's mark as an element of 22 by 12 pixels.

@@ -13,10 +13,10 @@ constexpr Palette kDark{"#141414",
 
 namespace {
 
-// b: bars and shapes under other marks; f: filled; h: hollow; l: lines; o: around a mark; x: a
-// cross; r: rules that values are held against; p: only for pointers; g: grid; i: intervals; s and
-// q: small marks, stroked and filled; u: makes a stroked one hollow; c and e: text about its
-// middle, and up to its end.
+// k, kg and kb: text in a tinted field; b, b2 and b3: bars, and shapes under other marks; f:
+// filled; h: hollow; l: lines; o: around a mark; x: a cross; r: rules that values are held against;
+// p: only for pointers; g: grid; i: intervals; s and q: small marks, stroked and filled; u: makes a
+// stroked one hollow; c and e: text about its middle, and up to its end.
 constexpr std::string_view kRules =
     R"(.plot{fill:var(--ink);font:11px system-ui,"Segoe UI","DejaVu Sans",sans-serif}
 .plot text{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
@@ -24,6 +24,7 @@ constexpr std::string_view kRules =
 .plot .m{fill:var(--mute)}
 .plot .n{font-size:10px;fill:var(--mute)}
 .plot .v{font-size:10px}
+.plot .k{stroke:none}.plot .kg{fill:var(--paper)}.plot .kb{fill:#141414}
 .f{fill:currentColor;stroke:none}
 .h{fill:var(--paper);stroke:currentColor;stroke-width:1.4}
 .l{fill:none;stroke:currentColor;stroke-width:1.6}
@@ -31,11 +32,12 @@ constexpr std::string_view kRules =
 .i{fill:none;stroke:currentColor;stroke-width:1.4}
 .b{fill:currentColor;stroke:none;opacity:.55}
 .b2{fill:currentColor;stroke:none;opacity:.28}
+.b3{fill:none;stroke:currentColor;stroke-width:1}
 .o{fill:none;stroke:var(--ink);stroke-width:1;pointer-events:all}
 .x{fill:none;stroke:currentColor;stroke-width:1.6}
 .p{fill:none;stroke:none;pointer-events:all}
 .g{fill:none;stroke:var(--grid);stroke-width:1}
-.r{fill:none;stroke:var(--rule);stroke-width:1;stroke-dasharray:4 3}
+.r{fill:none;stroke:var(--ink);stroke-width:1}
 .s{fill:none;stroke:currentColor;stroke-width:2.2;stroke-linecap:round;opacity:.75}
 .c{text-anchor:middle}.e{text-anchor:end}
 .q{fill:currentColor;stroke:none;opacity:.75}

@@ -117,6 +117,18 @@ TEST(Theme, MarksAreHollowWhereColoursComeAgain) {
   }
 }
 
+TEST(Theme, DashesAreOfArmsAlone) {
+  const std::string& css = theme_css();
+  size_t dashes = 0;
+  for (size_t at = css.find("dasharray"); at != std::string::npos;
+       at = css.find("dasharray", at + 1)) {
+    const std::string rule = css.substr(css.rfind('.', at), 3);
+    EXPECT_THAT(rule, testing::MatchesRegex("\\.d[0-9]"));
+    ++dashes;
+  }
+  EXPECT_EQ(dashes, kDashes - 1);
+}
+
 TEST(Theme, ItsRulesHaveEveryColour) {
   for (const Palette* palette : {&kLight, &kDark}) {
     EXPECT_THAT(theme_css(), testing::HasSubstr(arm_colours(*palette)));

@@ -209,8 +209,13 @@ class XyDrawing {
                                  coordinate(y_of(mark.y_interval->high))),
                      "i " + style_class(series.style));
       }
+      if (mark.size == MarkSize::kNone) {
+        canvas_.path(rect_path(x - kMark, y - kMark, 2 * kMark, 2 * kMark), "p", mark.tip);
+        continue;
+      }
       if (!mark.tip.empty() || mark.around == Around::kCross) {
-        canvas_.mark(x, y, series.style, kMark, mark.around, mark.tip);
+        const double size = mark.size == MarkSize::kSmall ? kDot : kMark;
+        canvas_.mark(x, y, series.style, size, mark.around, mark.tip);
         continue;
       }
       if (mark.around == Around::kNothing) {

@@ -18,6 +18,8 @@ struct Point {
 };
 
 // A point that stands out: drawn larger, with a tip.
+enum class MarkSize { kNone, kSmall, kWhole };  // none: only a pointer finds it
+
 struct Mark {
   double x = 0;
   double y = 0;
@@ -25,6 +27,7 @@ struct Mark {
   std::string tip;
   bool on_top_edge = false;  // it has no y: it is put on the upper edge
   std::optional<Span> y_interval = {};
+  MarkSize size = MarkSize::kWhole;
 };
 
 enum class Join { kNone, kStraight, kSteps };

@@ -64,11 +64,6 @@ std::string rows_text(const Findings& findings) {
 
 }  // namespace
 
-std::string tokens_text(const PromptRange& range) {
-  return range.shortest == range.longest ? std::to_string(range.shortest)
-                                         : fmt::format("{}-{}", range.shortest, range.longest);
-}
-
 std::string measured_line(const Findings& findings, size_t width) {
   std::optional<PromptRange> prompts;
   for (const PromptRange& range : findings.prompts) {

@@ -44,7 +44,4 @@ std::string answer_legend(const Findings& findings);
 // choice.
 std::vector<std::string> change_lines(const Findings& findings);
 
-// "10-400", "128": prompt tokens.
-std::string tokens_text(const PromptRange& range);
-
 }  // namespace assay

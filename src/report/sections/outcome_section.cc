@@ -47,8 +47,23 @@ Table make_table(std::string title) {
 
 }  // namespace
 
+std::string no_loss(const Findings& findings) {
+  int64_t attempted = 0;
+  for (const OutcomeCounts& outcome : findings.outcomes) {
+    if (outcome.failed > 0 || outcome.died > 0) return "";
+    if (!outcome.stratum) attempted += outcome.attempted;
+  }
+  if (attempted == 0) return "";
+  return attempted == 1 ? "No row was lost: the one attempt is ok"
+                        : fmt::format("No row was lost: all {} attempts are ok", attempted);
+}
+
 ReportSection outcome_section(const Findings& findings, Detail detail) {
   ReportSection section{"Crash rates", {}, {}};
+  if (const std::string none = no_loss(findings); !none.empty()) {
+    section.lines.push_back(none + ", warm-ups included.");
+    return section;
+  }
   section.figures = {"losses"};
   section.lines.emplace_back(
       "attempted: rows, warm-ups included. lost: rows whose status is not ok. died: processes that "

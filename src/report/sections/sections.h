@@ -15,6 +15,8 @@ ReportSection identity_section(const Findings& findings);
 // Only for a study that has requirements.
 ReportSection requirement_section(const Findings& findings);
 ReportSection outcome_section(const Findings& findings, Detail detail);
+// "No row was lost: all 240 attempts are ok"; empty where some were, or a process died.
+std::string no_loss(const Findings& findings);
 ReportSection latency_section(const Findings& findings, Phase phase, Detail detail);
 ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail);
 // d, g, U and A of each contrast of the phase; among contrast_section()'s tables but in a summary.
@@ -34,8 +36,8 @@ ReportSection size_section(const Findings& findings);
 ReportSection findings_section(const Findings& findings, Detail detail);
 ReportSection decision_section(const Findings& findings);
 
-// The stratum by the members that tell it from the others of its phase: always the scenario; model,
-// new tokens and batch where they differ.
+// The stratum by the members that tell it from the others of its phase: always the prompt ("10
+// tokens"); model, new tokens and batch where they differ.
 std::string stratum_label(std::span<const Stratum> strata, size_t stratum);
 std::string stratum_label(const Findings& findings, size_t stratum);
 // The part of that label that isn't about the prompt: "llama n64 b2"; empty where the phase has one
@@ -45,6 +47,8 @@ std::string condition_label(const Findings& findings, size_t stratum);
 // or that it asked for a compiler and didn't run compiled. With a phase: on any of its strata.
 std::string arm_label(const Findings& findings, const std::string& arm, size_t stratum);
 std::string arm_label(const Findings& findings, const std::string& arm, Phase phase);
+// The condition of an analysis along model sizes: "kv_decode 10 tokens n64 b2".
+std::string size_place(const Findings& findings, const SizeAnalysis& size);
 // The condition that all strata of the phase share: "model gpt2-25m, 64 new tokens, batch 1".
 std::string shared_label(const Findings& findings, Phase phase);
 bool has_phase(const Findings& findings, Phase phase);

@@ -5,13 +5,6 @@
 namespace assay {
 namespace {
 
-std::string place(const SizeAnalysis& size) {
-  std::string text = fmt::format("{} {}", phase_name(size.phase), size.scenario);
-  if (size.new_tokens > 0) text += fmt::format(" n{}", size.new_tokens);
-  if (size.batch != 1) text += fmt::format(" b{}", size.batch);
-  return text;
-}
-
 TableCell p_of(const std::optional<double>& p, const std::optional<double>& log_p) {
   return p && log_p ? p_cell(*p, *log_p) : TableCell::absent();
 }
@@ -34,10 +27,10 @@ Table anova_table(const Findings& findings) {
     if (!size.type2) continue;
     const stats::TwoWayAnova& anova = *size.type2;
     table.rows.push_back(
-        {TableCell::of(place(size)), TableCell::of(static_cast<int64_t>(size.models.size())),
-         TableCell::of(anova.a.f, 3), p_of(anova.a.p, anova.a.log_p),
-         TableCell::of(anova.a.partial_eta_squared, 3), TableCell::of(anova.b.f, 3),
-         TableCell::of(anova.interaction.f, 3),
+        {TableCell::of(size_place(findings, size)),
+         TableCell::of(static_cast<int64_t>(size.models.size())), TableCell::of(anova.a.f, 3),
+         p_of(anova.a.p, anova.a.log_p), TableCell::of(anova.a.partial_eta_squared, 3),
+         TableCell::of(anova.b.f, 3), TableCell::of(anova.interaction.f, 3),
          size.interaction_p_holm ? p_of(size.interaction_p_holm, anova.interaction.log_p)
                                  : TableCell::absent(),
          TableCell::of(anova.interaction.partial_eta_squared, 3)});
@@ -73,7 +66,7 @@ Table crossover_table(const Findings& findings) {
         ratios.push_back(format_significant(ratio.ratio, 3));
       }
       const std::string reach = reach_text(crossover.interval);
-      table.rows.push_back({TableCell::of(place(size)), TableCell::of(crossover.arm),
+      table.rows.push_back({TableCell::of(size_place(findings, size)), TableCell::of(crossover.arm),
                             TableCell::of(join(ratios, " ")), size_cell(crossover.crossover),
                             reach.empty() ? TableCell::absent() : TableCell::of(reach)});
     }
@@ -87,7 +80,7 @@ ReportSection size_section(const Findings& findings) {
   ReportSection section{"Model size", {}, {}};
   section.figures = {"model-size"};
   section.lines.emplace_back(
-      "Each row is one condition (phase, scenario, new tokens, batch) and covers the models and "
+      "Each row is one condition (phase, prompt, new tokens, batch) and covers the models and "
       "arms that are comparable there. p_both_holm: adjusted by Holm over the conditions of a "
       "phase.");
   for (Table& table : std::vector<Table>{anova_table(findings), crossover_table(findings)}) {

@@ -1,0 +1,33 @@
+#include "analysis/findings/strata.h"
+
+#include <map>
+
+#include "base/text/text.h"
+
+namespace assay {
+
+std::string tokens_text(const PromptRange& range) {
+  return range.shortest == range.longest ? std::to_string(range.shortest)
+                                         : fmt::format("{}-{}", range.shortest, range.longest);
+}
+
+void name_prompts(const std::vector<PromptRange>& ranges, std::vector<Stratum>& strata) {
+  const auto key = [&](size_t i) {
+    const Stratum& of = strata[i];
+    return std::tuple(of.phase, std::string_view(of.model), of.new_tokens, of.batch,
+                      ranges[i].shortest, ranges[i].longest);
+  };
+  std::map<decltype(key(0)), size_t> alike;
+  for (size_t i = 0; i < strata.size(); ++i) ++alike[key(i)];
+  for (size_t i = 0; i < strata.size(); ++i) {
+    if (ranges[i].longest == 0) continue;
+    strata[i].prompt = tokens_text(ranges[i]) + (ranges[i].longest == 1 ? " token" : " tokens");
+    if (alike[key(i)] > 1) strata[i].prompt += fmt::format(" ({})", strata[i].scenario);
+  }
+}
+
+const std::string& prompt_name(const Stratum& stratum) {
+  return stratum.prompt.empty() ? stratum.scenario : stratum.prompt;
+}
+
+}  // namespace assay
