@@ -149,7 +149,8 @@ TEST(BetweenChoices, OverStrataOfTheSameLengthsAnArmServesThatIsProvenOnAll) {
   EXPECT_EQ(rule.fallback, "eager");
   EXPECT_FALSE(rule.abstains);
   EXPECT_EQ(rule.because,
-            "strata of the same lengths choose static for prompt_10 and dynamic for prompt_11; "
+            "strata of the same lengths choose static for 10 tokens (prompt_10) and dynamic for 10 "
+            "tokens (prompt_11); "
             "dynamic is proven faster than eager on each of them");
   ASSERT_EQ(rule.evidence.size(), 2u);
   EXPECT_EQ(rule.evidence[0].verdict, kFasterThanSafe);

@@ -91,7 +91,7 @@ TEST(GivenPolicy, AnArmThatIsProvenSlowerFails) {
   ASSERT_EQ(route.failures().size(), 3u) << "a stratum each";
   EXPECT_THAT(route.failures()[0],
               HasSubstr("prefill of gpt2-25m, 10-80 prompt tokens, batch 1: the policy takes fast, "
-                        "and the rows of prompt_10 prove it slower than eager: 1.3"));
+                        "and the rows of 10 tokens prove it slower than eager: 1.3"));
   EXPECT_EQ(route.policy.rules[0].evidence[0].verdict, kNotChosen);
 }
 
@@ -100,7 +100,7 @@ TEST(GivenPolicy, AnArmThatIsNotChosenIsSaidAndDoesNotFail) {
   EXPECT_THAT(equal.failures(), IsEmpty());
   EXPECT_THAT(equal.differs,
               ElementsAre("prefill of gpt2-25m, 10-80 prompt tokens, batch 1: the policy takes "
-                          "fast, and the rows of prompt_10 take eager"));
+                          "fast, and the rows of 10 tokens take eager"));
   const Route cautious = kept_policy(0.7, [](Policy& policy) {
     policy.rules[0].arm = "eager";
     policy.rules[0].fallback.clear();
@@ -108,7 +108,7 @@ TEST(GivenPolicy, AnArmThatIsNotChosenIsSaidAndDoesNotFail) {
   });
   EXPECT_THAT(cautious.failures(), IsEmpty());
   EXPECT_THAT(cautious.differs, Contains(HasSubstr("the policy takes eager, and the rows of "
-                                                   "prompt_10 take fast (0.7")));
+                                                   "10 tokens take fast (0.7")));
 }
 
 TEST(GivenPolicy, ItsEvidenceIsThatOfTheRows) {
@@ -212,9 +212,9 @@ TEST(GivenPolicy, AGapIsServedByAnArmThatBothItsEndsProve) {
   };
   EXPECT_THAT(judged(1, 30).differs, IsEmpty());
   const Route equal = judged(1, 31);
-  EXPECT_THAT(equal.differs, ElementsAre(HasSubstr("the rows of prompt_80 take eager")));
+  EXPECT_THAT(equal.differs, ElementsAre(HasSubstr("the rows of 80 tokens take eager")));
   EXPECT_EQ(equal.policy.rules[0].evidence.back().verdict, kNotChosen);
-  EXPECT_THAT(judged(1.3, 31).failures(), ElementsAre(HasSubstr("the rows of prompt_80 prove it "
+  EXPECT_THAT(judged(1.3, 31).failures(), ElementsAre(HasSubstr("the rows of 80 tokens prove it "
                                                                 "slower than eager")));
   EXPECT_THAT(judged(0.7, 79).differs, IsEmpty());
 }

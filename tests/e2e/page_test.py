@@ -189,6 +189,19 @@ class Page(ProgramTest):
             ids = [figure["id"] for figure in figures]
             self.assertEqual(len(ids), len(set(ids)), page)
 
+    def test_the_legend_has_every_kind_of_mark(self):
+        """But shapes and dashes, which are arms': remarks on rows, pale and hollow bars, and lines across the grid."""
+        seen = set()
+        for page in (*self.names, *JUDGED):
+            self.open_page(page, width=1280)
+            kinds = self.browser.script(
+                "return [...document.querySelectorAll('figure:not(#headline)')].flatMap(f => ['o', 'x', 'b2', 'b3', 'r']"
+                ".filter(kind => f.querySelector('.panels .' + kind))"
+                ".map(kind => [f.id, kind, Boolean(f.querySelector('.legend .' + kind))]))")
+            self.assertEqual([one for one in kinds if not one[2]], [], page)
+            seen |= {kind for _, kind, _ in kinds}
+        self.assertLessEqual({"o", "r"}, seen)
+
     def test_a_judgements_verdict_comes_first_and_its_figures_have_names(self):
         for page, figures in JUDGED.items():
             self.open_page(page, width=1280)

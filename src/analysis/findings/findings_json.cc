@@ -105,7 +105,9 @@ Result<Findings> findings_from_json(const Json& json, std::string_view object) {
   if (!fit) fit = contradiction(findings);
   if (!fit) fit = figures_at_odds(findings);
   if (fit) return misfit_error(object, *fit);
-  name_prompts(findings.prompts, findings.strata);
+  const bool imported = std::ranges::any_of(
+      findings.identity, [](const auto& line) { return line.first == "imported_from"; });
+  if (!imported) name_prompts(findings.prompts, findings.strata);
   return findings;
 }
 

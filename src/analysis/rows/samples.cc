@@ -205,7 +205,10 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
     samples.prompts.push_back(of.prompts);
   }
   samples.first_group.push_back(samples.groups.size());
-  name_prompts(samples.prompts, samples.strata);
+  // A scenario of another tool's file is a load, or a value that it varied.
+  if (!member(bundle.manifest, "identity").contains("imported_from")) {
+    name_prompts(samples.prompts, samples.strata);
+  }
   return samples;
 }
 
