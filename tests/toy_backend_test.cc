@@ -65,7 +65,7 @@ TEST_F(ToyBackend, IsListedAmongTheBackends) {
   text.replace(text.find("backend: fake"), 13, "backend: fade");
   const auto refused = parse_study(text, "toys.yaml");
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, testing::HasSubstr("native, torch, command, fake"));
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("native, torch, command, http, fake"));
 }
 
 }  // namespace

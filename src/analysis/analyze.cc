@@ -46,6 +46,7 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
       [&](Named& named) { find_too_few(samples, options, named); },
       [&](Named& named) { find_throttled(samples, named); },
       [&](Named& named) { find_gpu_neighbours(samples, named); },
+      [&](Named& named) { find_clocks(samples, named); },
       [&](Named& named) { find_rank_disagreements(in, quantiles, named); },
       [&](Named& named) { find_sensitive_rankings(in, named); },
       [&](Named& named) {

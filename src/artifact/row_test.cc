@@ -103,7 +103,10 @@ TEST(Row, ColumnsAreTheSchema) {
   EXPECT_EQ(header(5), second +
                            ",process,kernels_loaded_delta,energy_j,yardstick_lookups_us,"
                            "yardstick_multiplies_us\n");
-  EXPECT_EQ(kBundleSchemaVersion, 5);
+  EXPECT_EQ(header(6), second +
+                           ",process,kernels_loaded_delta,energy_j,yardstick_lookups_us,"
+                           "yardstick_multiplies_us,cached_tokens_delta,client_ms\n");
+  EXPECT_EQ(kBundleSchemaVersion, 6);
 }
 
 TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
@@ -118,10 +121,10 @@ TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
                back->counts[Counter::kCudagraphCaptures] ||
                back->counts[Counter::kCudagraphSkips] || back->counts[Counter::kFxCacheHits] ||
                back->compile_ms_delta || back->fresh_cache);
-  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 51 columns, found 39");
+  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 53 columns, found 39");
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 1).error().message,
-            "t: expected 39 columns, found 51");
+            "t: expected 39 columns, found 53");
 }
 
 TEST(Row, OfTheFourthVersionLacksTheYardstick) {
@@ -155,7 +158,7 @@ TEST(Row, OfTheSecondVersionLacksTheProcess) {
   EXPECT_FALSE(back->process) << "what an old row doesn't say is absent, not process 0";
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 2).error().message,
-            "t: expected 46 columns, found 51");
+            "t: expected 46 columns, found 53");
 }
 
 TEST(Row, SurvivesTheWayThroughCsv) {
@@ -273,7 +276,7 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
 TEST(Row, AWrongCountOfColumnsIsAnError) {
   std::vector<std::string> fields = row_to_fields(full_row());
   fields.pop_back();
-  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 51 columns, found 50");
+  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 53 columns, found 52");
 }
 
 }  // namespace

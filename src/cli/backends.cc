@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "backend/command/command_backend.h"
+#include "backend/http/http_backend.h"
 #include "backend/native/native_backend.h"
 #include "backend/torch/torch_backend.h"
 #include "base/process/subprocess.h"
@@ -37,6 +38,7 @@ BackendSet make_backends() {
   // Workers are the very program that runs here, also where another one has come to its path since.
   const char* const image = "/proc/self/exe";
   backends["command"] = make_command_backend(program, system_spawner(), image);
+  backends["http"] = make_http_backend(program, image);
   backends["native"] = make_native_backend(program, image);
   backends["torch"] =
       make_torch_backend(program, architecture, system_spawner(), process_environment_reader());

@@ -219,7 +219,8 @@ std::string missing_hash(const BundleFacts& facts, const GatedCell& cell) {
       if (generates && lacks(toolchain)) return evidence_member(cell, "reported.toolchain.sha256");
       return "";
     }
-    case WorkerKind::kCommand: {
+    case WorkerKind::kCommand:
+    case WorkerKind::kServer: {
       const Json& arm = member(member(environment, "arms"), cell.arm);
       if (!lacks(member(arm, "program"))) return "";
       return fmt::format("environment.json: arms.{}.program.sha256", cell.arm);

@@ -144,6 +144,15 @@ class Setup {
         ASSAY_CHECK(parity_.set(arm, key, parity_.longest(key), std::unexpected(last)));
         continue;
       }
+      if (!setup_.prompts) {  // it started, and takes no ids
+        takes_no_ids_ = true;
+        ASSAY_CHECK(parity_.set(
+            arm, key, parity_.longest(key),
+            std::unexpected(WorkerFailure{FailureKind::kError, "no_ids",
+                                          "the worker takes no token ids, so that it has none to "
+                                          "compare"})));
+        continue;
+      }
       ParityAnswer answer = parity_.ask(*client, *setup_.prompts, key, parity_.longest(key));
       if (answer) {
         lost_in_a_row = 0;

@@ -52,7 +52,8 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
                     const std::string& baseline_arm, const ParityAnswer& baseline,
                     int64_t generated);
 
-// parity.json for an arm that is not asked: passed is null, `why` the error.
+// parity.json for an arm that is not asked, or has no tokens to show: passed is null, `why` the
+// error.
 Json unasked_parity(const std::string& arm, const std::string& baseline_arm,
                     const WorkerFailure& why, int64_t generated);
 

@@ -127,12 +127,17 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
   job.worker = *worker;
   job.process = state_.process_of(job.unit.cell, job.worker->serial);
   const LoadedReply& loaded = job.worker->loaded;
+  // A server doesn't tell all of its special ids.
+  const bool tells_all =
+      backend_traits(study_.arms[job.cell.arm].backend).worker != WorkerKind::kServer;
+  const Vocabulary& expected = job.setup.prompts->vocabulary();
   if (loaded.vocab_size > 0 &&
-      Vocabulary{loaded.vocab_size, loaded.special_ids} != job.setup.prompts->vocabulary()) {
+      (loaded.vocab_size != expected.size ||
+       (tells_all && Vocabulary{loaded.vocab_size, loaded.special_ids} != expected))) {
     return std::unexpected(WorkerFailure{
         FailureKind::kError, "vocabulary_mismatch",
         fmt::format("expected the vocabulary of the other arms ({} ids), found {} ids",
-                    job.setup.prompts->vocabulary().size, loaded.vocab_size)});
+                    expected.size, loaded.vocab_size)});
   }
   if (job.worker->prepared_cell != job.unit.cell) {
     const PrepareRequest request = prepare_request(job.shape, job.lengths);

@@ -1,11 +1,15 @@
 // Starting, loading, replacing and ending workers.
 #include "harness/workers.h"
 
+#include "base/records/backend_traits.h"
+
 namespace assay {
 namespace {
 
 // A worker that has been asked to end, and hasn't, is killed after this.
 constexpr double kShutdownGrace_s = 2;
+constexpr double kServerGrace_s =
+    15;  // a server has five seconds, and what it started is looked for
 
 // Adds its own life to a sum of seconds.
 class SpentTime {
@@ -133,7 +137,15 @@ ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model, bool want_model
 }
 
 void Workers::discard(size_t arm) {
-  if (const auto it = by_arm_.find(arm); it != by_arm_.end()) it->second.client.reset();
+  const auto it = by_arm_.find(arm);
+  if (it == by_arm_.end()) return;
+  // A worker that has started a server ends it and all that descends from it, if it still can.
+  if (starts_server(arm)) return retire(it->second);
+  it->second.client.reset();
+}
+
+bool Workers::starts_server(size_t arm) const {
+  return backend_traits(study_.arms[arm].backend).worker == WorkerKind::kServer;
 }
 
 WorkerLog* Workers::log_of(size_t arm) {
@@ -142,7 +154,8 @@ WorkerLog* Workers::log_of(size_t arm) {
 }
 
 void Workers::retire(LiveWorker& worker) {
-  if (worker.client) worker.client->shutdown(kShutdownGrace_s);
+  if (worker.client)
+    worker.client->shutdown(starts_server(worker.arm) ? kServerGrace_s : kShutdownGrace_s);
   worker.client.reset();
 }
 

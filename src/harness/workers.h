@@ -62,7 +62,7 @@ class Workers {
   void begin_round(int64_t round);
   // True if starting one ends the others.
   bool exclusive() const { return exclusive_; }
-  // Kills it; its log stays to be moved.
+  // Ends it, whatever it does; its log stays to be moved.
   void discard(size_t arm);
   // The log of the arm's worker; null if none was started.
   WorkerLog* log_of(size_t arm);
@@ -76,6 +76,7 @@ class Workers {
     int in_a_row = 0;
     WorkerFailure last;
   };
+  bool starts_server(size_t arm) const;
   void retire(LiveWorker& worker);
 
   const Study& study_;

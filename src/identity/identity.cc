@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "base/process/thread_pool.h"
 #include "base/records/lenient_json.h"
@@ -109,6 +110,18 @@ std::vector<std::string> build_warnings(const BuildInfo& build) {
   return warnings;
 }
 
+namespace {
+
+// A name behind which people keep what nobody else may know.
+bool names_a_secret(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const auto ends = [&](const char* word) { return name.ends_with(word); };
+  return ends("KEY") || ends("TOKEN") || ends("SECRET") || ends("PASSWORD");
+}
+
+}  // namespace
+
 Json relevant_variables(std::span<const std::string> environ) {
   constexpr std::array<std::string_view, 21> kPrefixes = {
       "OMP_",       "GOMP_",           "KMP_",
@@ -123,6 +136,7 @@ Json relevant_variables(std::span<const std::string> environ) {
     const size_t equals = variable.find('=');
     if (equals == std::string::npos) continue;
     const std::string name = variable.substr(0, equals);
+    if (names_a_secret(name)) continue;
     if (std::ranges::any_of(kPrefixes, [&](std::string_view p) { return name.starts_with(p); })) {
       variables[name] = variable.substr(equals + 1);
     }

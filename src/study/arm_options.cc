@@ -4,6 +4,7 @@
 #include "base/records/backend_traits.h"
 #include "base/records/device_name.h"
 #include "study/command_arm.h"
+#include "study/http_arm.h"
 
 namespace assay {
 namespace {
@@ -147,7 +148,17 @@ std::span<const ArmOption> arm_options() {
       {"workdir", "command", true, read_workdir},
       {"env", "command", true, read_command_environment, true},
       {"patterns", "command", true, read_patterns, true},
-      {"samples", "command", true, read_samples}};
+      {"samples", "command", true, read_samples},
+      {"api", kHttpBackend, true, read_api},
+      {"url", kHttpBackend, true, read_text},
+      {"model", kHttpBackend, true, read_text},
+      {"api_key_env", kHttpBackend, true, read_variable_name},
+      {"tls_ca", kHttpBackend, true, read_text},
+      {"start", kHttpBackend, true, read_start, true},
+      {"ready", kHttpBackend, true, read_text},
+      {"env", kHttpBackend, true, read_server_environment, true},
+      {"chat", kHttpBackend, true, read_flag},
+      {"cached_prefix", kHttpBackend, true, read_cached_prefix}};
   return options;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "study/arm_options.h"
 #include "study/command_arm.h"
+#include "study/http_arm.h"
 
 namespace assay {
 namespace {
@@ -22,6 +23,11 @@ Words backend_names() {
   Words names;
   for (const BackendTraits& backend : all_backends()) names.emplace_back(backend.name);
   return names;
+}
+
+// True if the backend has modes of its own; in arms of the others mode and cache may lack.
+bool names_modes(std::string_view backend) {
+  return !backend_traits(backend).modes.empty();
 }
 
 Status read_backend(const YamlValue& value, StudyArm& arm) {
@@ -72,7 +78,7 @@ Status read_threads(const YamlValue& value, StudyArm& arm) {
 // The keys whose values make an arm, in the order in which they can be checked.
 struct ArmKey {
   std::string name;
-  bool required;  // unless the arm measures a command
+  bool required;  // unless the backend takes any word for a mode
   Status (*read)(const YamlValue& value, StudyArm& arm);
 };
 
@@ -172,7 +178,8 @@ Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes
   for (const ArmKey& key : arm_keys()) {
     if (const YamlValue* value = chosen(key.name)) ASSAY_CHECK(key.read(*value, arm));
   }
-  if (mode_compiles(arm.mode) && arm.dynamic.empty() && !is_command(arm)) arm.dynamic = "auto";
+  if (mode_compiles(arm.mode) && arm.dynamic.empty() && names_modes(arm.backend))
+    arm.dynamic = "auto";
   for (const std::string& option : option_names()) {
     if (const YamlValue* value = chosen(option)) ASSAY_CHECK(read_option(option, *value, arm));
   }
@@ -180,6 +187,7 @@ Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes
     ASSAY_CHECK(read_revision_of(*axis_of(kCheckout), *value, arm));
   }
   if (is_command(arm)) ASSAY_CHECK(check_command_arm(arm, whole));
+  if (arm.backend == kHttpBackend) ASSAY_CHECK(check_http_arm(arm, whole));
   for (size_t i = 0; i < axes.size(); ++i) {
     if (!axes[i].expands) continue;
     ASSAY_TRY(const std::string value, axes[i].values[choice[i]].text());
@@ -207,7 +215,8 @@ Status expand_arm(const YamlValue& value, std::vector<StudyArm>& arms) {
   ASSAY_TRY(const YamlValue backend, map.require("backend"));
   const auto word = backend.text();
   for (const ArmKey& key : arm_keys()) {
-    if (key.required && !(word && runs_command(*word))) ASSAY_CHECK(map.require(key.name));
+    const bool may_lack = word && key.name != "backend" && !names_modes(*word);
+    if (key.required && !may_lack) ASSAY_CHECK(map.require(key.name));
   }
   ASSAY_TRY(const std::vector<Axis> axes, read_axes(map));
   std::vector<size_t> choice(axes.size(), 0);

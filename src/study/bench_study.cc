@@ -78,6 +78,15 @@ std::string arm_lines(const BenchTests& tests, const std::string& word) {
   return lines;
 }
 
+// The arm's name is the server's API, which its caller has put there.
+std::string server_line(const Json& server) {
+  std::string line =
+      fmt::format("  - {{name: {}, backend: http", quoted(server["api"].get<std::string>()));
+  for (const auto& [key, value] : server.items())
+    line += fmt::format(", {}: {}", key, to_json_line(value));
+  return line + "}\n";
+}
+
 std::string model_line(const BenchTests& tests, const BenchModel& model) {
   std::string line =
       fmt::format("  - {{path: {}, name: {}", quoted(model.path), quoted(model.name));
@@ -112,6 +121,7 @@ std::string bench_study(const BenchTests& tests) {
   std::string text = "name: bench\nmodels:\n";
   for (const BenchModel& model : tests.models) text += model_line(tests, model);
   text += "arms:\n";
+  if (!tests.server.is_null()) text += server_line(tests.server);
   for (const std::string& arm : tests.arms) text += arm_lines(tests, arm);
   std::vector<std::string> phases;
   if (!tests.prompts.empty()) phases.emplace_back(phase_name(Phase::kPrefill));
@@ -120,6 +130,8 @@ std::string bench_study(const BenchTests& tests) {
   if (!tests.generations.empty()) {
     text += fmt::format("token_lengths: {}\n", numbers(tests.generations));
   }
+  // A server runs on between an arm's processes, so that more of them show little.
+  if (!tests.server.is_null()) text += "processes: 5\n";
   return text + fmt::format("batch: {}\nrepetitions: {}\nwarmup: 1\nparity: after\n",
                             numbers(tests.batches), tests.repetitions);
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/records/json.h"
+
 namespace assay {
 
 struct BenchModel {
@@ -31,6 +33,8 @@ struct BenchTests {
   std::vector<int64_t> threads =
       {};  // of each arm, an arm each; empty: as many as the process may run on
   int64_t repetitions = 20;
+  // Keys of an arm of backend http, which then is the only one; null: none.
+  Json server = nullptr;
 };
 
 // The text of a study that prefills a prompt only, and decodes behind those of `depths` only.

@@ -206,12 +206,12 @@ Status check_command_arm(const StudyArm& arm, const YamlValue& value) {
   return {};
 }
 
-bool runs_command(std::string_view backend) {
-  return backend_traits(backend).worker == WorkerKind::kCommand;
+bool is_command(const StudyArm& arm) {
+  return backend_traits(arm.backend).worker == WorkerKind::kCommand;
 }
 
-bool is_command(const StudyArm& arm) {
-  return runs_command(arm.backend);
+bool is_foreign(const StudyArm& arm) {
+  return is_command(arm) || backend_traits(arm.backend).worker == WorkerKind::kServer;
 }
 
 bool has_command_arms(const Study& study) {
@@ -295,9 +295,9 @@ int64_t processes_for_samples(const Study& study) {
 
 void settle_samples(Study& study) {
   for (StudyArm& arm : study.arms) {
+    if (is_foreign(arm)) arm.options[kTimeoutOption] = study.timeout_s;
     if (!is_command(arm)) continue;
     arm.options["samples"] = fixed_samples(arm).value_or(study.warmup + largest_share(study));
-    arm.options[kTimeoutOption] = study.timeout_s;
   }
 }
 

@@ -47,8 +47,9 @@ Result<Json> read_checkout(const YamlValue& checkout, const YamlValue* revision)
 // Checks that the arm of backend command has the keys it needs, and none that exclude one another.
 Status check_command_arm(const StudyArm& arm, const YamlValue& value);
 
-bool runs_command(std::string_view backend);  // of this name
 bool is_command(const StudyArm& arm);
+// True if the arm runs or asks a program of others, of which this one knows nothing beforehand.
+bool is_foreign(const StudyArm& arm);
 bool has_command_arms(const Study& study);
 // True if a text of this command arm has the placeholder.
 bool has_placeholder(const StudyArm& arm, std::string_view name);
@@ -65,7 +66,8 @@ Status check_commands(const Study& study, std::string_view object);
 // prints a fixed number.
 int64_t processes_for_samples(const Study& study);
 // Writes into the options of each command arm the number of samples that its invocations have to
-// print, and their time limit. The number of processes is known.
+// print, and into those of arms that run or ask programs of others their time limit. The number of
+// processes is known.
 void settle_samples(Study& study);
 
 }  // namespace assay

@@ -84,6 +84,9 @@ DefaultProcesses default_processes(const Study& study, std::span<const ModelSize
   const std::string dear = dear_start(study, models);
   DefaultProcesses chosen =
       has_command_arms(study) ? by_invocations(study)
+      : std::ranges::any_of(study.arms, is_foreign)
+          ? DefaultProcesses{kMostProcesses,
+                             "a start of a server, or a connection to one, is a process"}
       : dear.empty()
           ? DefaultProcesses{kMostProcesses,
                              fmt::format("every arm is estimated to start in under {:.0f} s on "

@@ -26,11 +26,11 @@ struct StudyModel {
 struct StudyArm {
   std::string name;     // unique; an expanded arm gets "-VALUE" of each of its lists appended, in
                         // the order of the file, where the last list varies fastest
-  std::string backend;  // native | torch | command
+  std::string backend;  // native | torch | command | http
   // native: eager | compiled; torch: eager | default | reduce-overhead | ...; command: the study's
   // word for it, or empty
   std::string mode;
-  std::string cache;    // dynamic | static; of command arms also empty
+  std::string cache;    // dynamic | static; of command and http arms also empty
   std::string dynamic;  // true | false | auto (default); empty, and not to be given, if the mode
                         // calls no compiler
   int64_t threads = 0;  // 0: as many as the process may run on

@@ -135,10 +135,11 @@ TEST(Study, UnknownWordsAreAnsweredWithTheKnownOnes) {
   EXPECT_THAT(error_of({.rest = "padding: {scope: globl}"}), HasSubstr("did you mean \"global\"?"));
   EXPECT_THAT(error_of({.models = "models: [{path: a, dtype: fp23}]"}),
               HasSubstr("expected one of fp32, fp16, bf16, found \"fp23\""));
-  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: touch, mode: eager, cache: static}]"}),
-            "s.yaml line 3: arms.backend: expected one of native, torch, command, found \"touch\" "
-            "(did you "
-            "mean \"torch\"?)");
+  EXPECT_EQ(
+      error_of({.arms = "arms: [{name: x, backend: touch, mode: eager, cache: static}]"}),
+      "s.yaml line 3: arms.backend: expected one of native, torch, command, http, found \"touch\" "
+      "(did you "
+      "mean \"torch\"?)");
   EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: native, mode: compile, cache: static}]"}),
             "s.yaml line 3: arms.mode: expected one of eager, compiled, found \"compile\" "
             "(did you mean \"compiled\"?)");

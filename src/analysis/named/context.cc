@@ -35,8 +35,10 @@ std::string weights_of(const Group& group) {
     if (last != nullptr && row->dtype == last->dtype && row->quantization == last->quantization) {
       continue;
     }
-    const std::string dtype = row->dtype.empty() ? "of unknown type" : row->dtype.str();
-    kinds.insert(row->quantization.empty() ? dtype : dtype + "/" + row->quantization.str());
+    const std::string dtype = row->dtype.str(), quantization = row->quantization.str();
+    kinds.insert(quantization.empty() ? (dtype.empty() ? "of unknown type" : dtype)
+                 : dtype.empty()      ? quantization
+                                      : dtype + "/" + quantization);
     last = row;
   }
   return join(std::vector<std::string>(kinds.begin(), kinds.end()), "+");
@@ -81,7 +83,7 @@ void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Fi
     for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
       const std::string found = weights_of(samples.groups[g]);
       if (found == expected) continue;
-      Finding finding = about("confound", Severity::kWarning, samples, samples.groups[g]);
+      Finding finding = about("unlike_precision", Severity::kWarning, samples, samples.groups[g]);
       finding.text = fmt::format(
           "the weights are {} and the baseline's are {}, so the contrast mixes this difference "
           "with the arm's",

@@ -109,8 +109,13 @@ void find_unpaired_models(const Samples& samples, std::vector<Finding>& findings
 void find_reversals(const Samples& samples, const std::vector<Contrast>& combined,
                     const AnalysisOptions& options, std::vector<Finding>& findings);
 
-// "confound": arms of one stratum that differ in weights' type or quantisation; an arm that ran
-// under another build of its framework than the baseline and in another mode or cache too.
+// "clocks_disagree": an arm whose server tells a phase's time, and whose client saw another one: by
+// 5 % and 1 ms or more, in the medians.
+void find_clocks(const Samples& samples, std::vector<Finding>& findings);
+
+// "unlike_precision": arms of one stratum that differ in weights' type or quantisation. "confound":
+// an arm that ran under another build of its framework than the baseline and in another mode or
+// cache too.
 void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings);
 
 // "incomplete", "rows_alone", "no_rows", "environment" (one a warning of each sitting's

@@ -488,12 +488,27 @@ TEST(Named, TooFewSamples) {
   EXPECT_EQ(found[0].arm, "eager");
 }
 
-TEST(Named, UnlikeWeightsAreAConfound) {
+TEST(Named, AServersClockThatItsClientCantConfirmIsNamed) {
+  Clean clean;
+  for (Row& row : clean.bundle.raw().rows) {
+    if (row.arm == "static") row.client_ms = *row.latency_ms * 1.04;
+  }
+  EXPECT_THAT(of_kind(clean.bundle, "clocks_disagree"), testing::IsEmpty());
+  for (Row& row : clean.bundle.raw().rows) {
+    if (row.arm == "static") row.client_ms = *row.latency_ms * 1.5 + 1;
+  }
+  const auto found = of_kind(clean.bundle, "clocks_disagree");
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].arm, "static");
+  EXPECT_GE(found[0].size, 0.5);
+}
+
+TEST(Named, UnlikeWeightsAreNamed) {
   Clean clean;
   for (Row& row : clean.bundle.raw().rows) {
     if (row.arm == "static") row.quantization = "q4_0";
   }
-  const auto found = of_kind(clean.bundle, "confound");
+  const auto found = of_kind(clean.bundle, "unlike_precision");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].text, HasSubstr("weights are fp32/q4_0 and the baseline's are fp32"));
 }

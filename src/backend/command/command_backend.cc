@@ -1,15 +1,13 @@
 // Facts about a command before it runs: if it is there, the bytes of its files, and its revision.
 #include "backend/command/command_backend.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 
 #include "backend/command/checkouts.h"
 #include "backend/command/command_options.h"
+#include "backend/executable.h"
 #include "base/files/hash.h"
 #include "base/text/text.h"
 #include "study/command_arm.h"
@@ -21,36 +19,9 @@ namespace {
 constexpr size_t kShownDigits = 12;
 constexpr uintmax_t kMostHashedBytes = uintmax_t{1} << 30;
 
-std::optional<std::filesystem::path> executable_at(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error) || ::access(path.c_str(), X_OK) != 0) {
-    return std::nullopt;
-  }
-  return path;
-}
-
-// The program that is found when the command starts.
-std::optional<std::filesystem::path> find_executable(const std::string& name,
-                                                     const std::filesystem::path& folder) {
-  const std::string program = program_in(name, folder);
-  if (program.find('/') != std::string::npos) return executable_at(program);
-  const char* const path = std::getenv("PATH");
-  for (const std::string& place : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
-    if (auto found = executable_at(std::filesystem::path(place) / name)) return found;
-  }
-  return std::nullopt;
-}
-
 bool lies_in(const std::filesystem::path& path, const std::string& folder) {
   const std::string text = path.lexically_normal().string();
   return !folder.empty() && text.starts_with(folder + "/");
-}
-
-Json hashed(const std::filesystem::path& path) {
-  Json json = {{"path", path.string()}};
-  const auto hash = sha256_file_hex(path);
-  json["sha256"] = hash ? Json(*hash) : Json(nullptr);
-  return json;
 }
 
 std::string hash_of(const Json& file) {
@@ -163,7 +134,7 @@ class CommandBackend final : public Backend {
                                           quoted_excerpt(program_in(name, spec.folder))),
                               "the key command begins with a program in PATH or with its path");
       }
-      readiness.program = hashed(*program);
+      readiness.program = hashed_file(*program);
     }
     add_files(spec, readiness.facts);
     inputs_[to_json_line(arm.options)] = inputs_of(*options, spec, readiness);
@@ -181,7 +152,7 @@ class CommandBackend final : public Backend {
       std::error_code error;
       if (!std::filesystem::is_regular_file(path, error)) continue;
       if (std::filesystem::file_size(path, error) > kMostHashedBytes || error) continue;
-      facts["files"].push_back(hashed(path));
+      facts["files"].push_back(hashed_file(path));
     }
   }
 

@@ -4,8 +4,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,47 +12,15 @@
 #include <csignal>
 #include <cstring>
 
+#include "backend/executable.h"
 #include "base/clock.h"
 #include "base/files/descriptor.h"
-#include "base/files/files.h"
-#include "base/process/process_parent.h"
+#include "base/process/orphans.h"
 
 namespace assay {
 namespace {
 
 constexpr int kLongestWaitMs = 50;  // where the kernel doesn't tell of a child's end
-constexpr int kSweeps = 200;
-
-std::vector<pid_t> children() {
-  std::vector<pid_t> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
-       it.increment(error)) {
-    char* rest = nullptr;
-    const std::string name = it->path().filename();
-    const long pid = std::strtol(name.c_str(), &rest, 10);
-    if (pid <= 0 || *rest != '\0') continue;
-    const auto stat = read_file(it->path() / "stat");
-    if (stat && parent_in_stat(*stat) == ::getpid()) found.push_back(static_cast<pid_t>(pid));
-  }
-  return found;
-}
-
-bool has_children() {
-  siginfo_t info{};
-  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-// Kills the processes that have fallen to this one. A killed one's own children fall to it in turn,
-// so it looks again until there is none, or until one can't be killed.
-void kill_orphans() {
-  for (int sweep = 0; sweep < kSweeps && has_children(); ++sweep) {
-    for (const pid_t pid : children()) {
-      ::kill(pid, SIGKILL);
-      ::waitpid(pid, nullptr, 0);
-    }
-  }
-}
 
 bool open_output_pipe(Descriptor& ours, Descriptor& theirs) {
   std::array<int, 2> ends{};
@@ -82,7 +48,7 @@ class Running {
     child.stdout_fd = out.get();
     child.stderr_fd = err.get();
     child.own_group = false;
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    adopt_orphans();
     invocation_.started_at_ns = system_clock().wall_ns();
     start_ns_ = monotonic_now_ns();
     ASSAY_TRY(child_, spawner.spawn(child));
@@ -166,11 +132,6 @@ class Running {
 };
 
 }  // namespace
-
-std::string program_in(const std::string& name, const std::filesystem::path& folder) {
-  if (folder.empty() || name.find('/') == std::string::npos) return name;
-  return std::filesystem::absolute(folder / name).lexically_normal().string();
-}
 
 Result<Invocation> invoke(Spawner& spawner, const InvocationSpec& spec) {
   Invocation invocation;

@@ -43,8 +43,4 @@ struct Invocation {
 // there.
 Result<Invocation> invoke(Spawner& spawner, const InvocationSpec& spec);
 
-// The program that argv's first word names when it is started in this folder: a path as such, a
-// name as it is.
-std::string program_in(const std::string& name, const std::filesystem::path& folder);
-
 }  // namespace assay

@@ -60,7 +60,11 @@ std::vector<BackendTraits>& table() {
        .makes_models = true,
        .shows_tokens = true,
        .costs = kTorchCosts},
-      {.name = "command", .worker = WorkerKind::kCommand, .facts_name = "command"}};
+      {.name = "command", .worker = WorkerKind::kCommand, .facts_name = "command"},
+      {.name = "http",
+       .worker = WorkerKind::kServer,
+       .facts_name = "server",
+       .shows_tokens = true}};
   return backends;
 }
 

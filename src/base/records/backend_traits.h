@@ -12,6 +12,7 @@ enum class WorkerKind {
   kAssay,        // this program: its revision, build and code generator are the arm's
   kInterpreter,  // a script of this program's tree, in an interpreter with a framework of its own
   kCommand,      // a program that the study names; nothing of this program but the host is its
+  kServer,       // a server that the study names, running or to be started; likewise
 };
 
 // Seconds by rules of thumb, for estimates before anything is loaded; backend_traits.cc has the

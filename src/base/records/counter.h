@@ -29,12 +29,13 @@ enum class Counter {
   kCudagraphSkips,
   kFxCacheHits,
   kKernelsLoaded,
+  kCachedTokens,
   // The others.
   kCompileNs,       // the column compile_ms_delta
   kFreshCache,      // 0 or 1; the column fresh_cache
   kKernelLaunches,  // evidence alone
 };
-inline constexpr size_t kDeltaColumns = static_cast<size_t>(Counter::kKernelsLoaded) + 1;
+inline constexpr size_t kDeltaColumns = static_cast<size_t>(Counter::kCachedTokens) + 1;
 inline constexpr size_t kCounters = static_cast<size_t>(Counter::kKernelLaunches) + 1;
 
 struct CounterEntry {
@@ -55,6 +56,7 @@ inline constexpr std::array<CounterEntry, kCounters> kCounterTable = {{
     {Counter::kCudagraphSkips, "cudagraph_skips", 2},
     {Counter::kFxCacheHits, "fx_cache_hits", 2},
     {Counter::kKernelsLoaded, "kernels_loaded", 4},
+    {Counter::kCachedTokens, "cached_tokens", 6},
     {Counter::kCompileNs, "compile_ns", 0},
     {Counter::kFreshCache, "fresh_cache", 0},
     {Counter::kKernelLaunches, "kernel_launches", 0},

@@ -19,6 +19,7 @@
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "cli/process.h"
+#include "cli/server_options.h"
 #include "cli/study/measure.h"
 #include "engine/model/architectures.h"
 #include "report/bench/bench_text.h"
@@ -35,6 +36,7 @@ constexpr int kExitLost = 1;  // a row of some test and arm is missing
 
 struct BenchOptions {
   std::vector<std::string> models;
+  ServerOptions server;
   BenchTests tests;
   std::string save;  // folder of the bundle; empty: it isn't kept
   bool print_study = false;
@@ -106,11 +108,43 @@ std::string cost_text(const Measured& measured) {
       measured.processes < kMostProcesses ? ". " + measured.processes_because : "");
 }
 
-Result<int> run_bench(BenchOptions options) {
+// The server's one model and arm, in the place of models and modes.
+Result<BenchedModel> settle_server(const CLI::App& command, BenchOptions& options) {
+  constexpr int64_t kRepetitions = 10, kDepth = 32;
+  for (const char* const other :
+       {"--arms", "--cache", "--dynamic", "--device", "--threads", "--dtype", "--batch"}) {
+    ASSAY_CHECK(refuse_given({command.get_option(other)}, "it without --server",
+                             "both: a server has its own"));
+  }
+  if (!options.models.empty()) {
+    return bad_input("--server: expected no other model beside a server's own (--model), found {}",
+                     options.models.front());
+  }
+  ASSAY_TRY(const KnownServer known, ask_server(options.server));
+  BenchTests& tests = options.tests;
+  options.server.api = known.api;
+  options.server.model = known.facts.model;
+  tests.server = options.server.arm_keys();
+  tests.arms.clear();
+  if (command.get_option("--repetitions")->count() == 0) tests.repetitions = kRepetitions;
+  if (command.get_option("--n-depth")->count() == 0) tests.depths = {kDepth};
+  const std::string file = std::filesystem::path(known.facts.model).filename().string();
+  return BenchedModel{file.empty() ? known.api : file, options.server.url,
+                      known.facts.weight_bytes.value_or(0), 0};
+}
+
+Result<int> run_bench(const CLI::App& command, BenchOptions options) {
   if (options.tests.prompts.empty() && options.tests.generations.empty()) {
     return bad_input("-p and -n: expected at least one length above 0, found 0 for both");
   }
-  ASSAY_TRY(const std::vector<BenchedModel> models, find_models(options.models));
+  std::vector<BenchedModel> models;
+  if (!options.server.url.empty()) {
+    ASSAY_TRY(models.emplace_back(), settle_server(command, options));
+  } else if (options.models.empty()) {
+    return bad_input("bench: expected a MODEL, or --server URL, found neither");
+  } else {
+    ASSAY_TRY(models, find_models(options.models));
+  }
   for (const BenchedModel& model : models) {
     options.tests.models.push_back({model.name, model.path});
   }
@@ -257,9 +291,9 @@ void add_bench_command(CLI::App& app, Selected& selected) {
       ->add_option("models", options->models,
                    "checkpoint folders, or architectures of `assay model make`, whose random "
                    "weights are made once and kept in the cache")
-      ->required()
       ->check(known_words(engine::architecture_names()))
       ->type_name("MODEL");
+  add_server_options(*command, options->server, true);
   add_tests(*command, options->tests);
   command->add_option("--save", options->save, "keep the bundle in this folder")
       ->check(folder_path())
@@ -277,7 +311,8 @@ void add_bench_command(CLI::App& app, Selected& selected) {
           join(bench_format_names(), ", "))
       ->check(known_words(bench_format_names()))
       ->type_name("FORMAT");
-  command->callback([=, &selected] { selected.body = [=] { return run_bench(*options); }; });
+  command->callback(
+      [=, &selected] { selected.body = [=] { return run_bench(*command, *options); }; });
 }
 
 }  // namespace assay::cli

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/command/command_worker.h"
+#include "backend/http/http_worker.h"
 #include "backend/native/native_worker.h"
 #include "cli/command.h"
 
@@ -41,6 +42,10 @@ void add_worker_command(CLI::App& app, Selected& selected) {
     selected.body = [] {
       return run_worker(*make_command_worker(ASSAY_VERSION, system_spawner()));
     };
+  });
+  CLI::App* http = command->add_subcommand("http", "a server of a study");
+  http->callback([&selected] {
+    selected.body = [] { return run_worker(*make_http_worker(ASSAY_VERSION, system_spawner())); };
   });
 }
 

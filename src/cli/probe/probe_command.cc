@@ -3,12 +3,14 @@
 #include <memory>
 #include <optional>
 
+#include "backend/http/server_facts_json.h"
 #include "base/records/phase.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "cli/probe/probe.h"
 #include "cli/process.h"
+#include "cli/server_options.h"
 #include "cli/study/measure.h"
 
 namespace assay::cli {
@@ -20,7 +22,36 @@ Status check_bands(const stats::BandLimits& bands) {
                    bands.match, bands.weak);
 }
 
+// The server's facts, and what it doesn't say.
+Result<int> run_server_probe(const ServerOptions& options, OutputFormat format) {
+  ASSAY_TRY(const KnownServer known, ask_server(options));
+  Json facts = server_facts_json(known.facts);
+  if (format == OutputFormat::kJson) {
+    facts["api"] = known.api;
+    facts["models"] = known.facts.models;
+    fmt::print("{}", to_json_text(facts));
+    return 0;
+  }
+  Table table;
+  table.columns = {{"fact", Align::kLeft}, {"value", Align::kLeft}};
+  table.rows.push_back({TableCell::of("api"), TableCell::of(known.api)});
+  for (const auto& [name, value] : facts.items()) {
+    if (name == "unknown") continue;
+    table.rows.push_back(
+        {TableCell::of(name),
+         TableCell::of(value.is_string() ? value.get<std::string>() : to_json_line(value))});
+  }
+  for (const Json& name : facts["unknown"]) {
+    table.rows.push_back({TableCell::of(name.get<std::string>()), TableCell::absent()});
+  }
+  print_table(table, format);
+  return 0;
+}
+
 Result<int> run_probe(ProbeOptions options, OutputFormat format) {
+  if (options.command.empty()) {
+    return bad_input("probe: expected a command behind \"--\", or --server URL, found neither");
+  }
   if (options.command.front().empty()) {
     return bad_input("probe: expected a command behind \"--\", found an empty word");
   }
@@ -124,7 +155,6 @@ void add_probe_command(CLI::App& app, Selected& selected) {
   command
       ->add_option("command", options->command,
                    "the command and its arguments, behind \"--\"; no shell reads them")
-      ->required()
       ->type_name("COMMAND");
   command
       ->add_option("--pattern", options->pattern,
@@ -172,8 +202,14 @@ void add_probe_command(CLI::App& app, Selected& selected) {
       "--save it runs the measured invocations as `assay run` does a command's (docs/commands.md), "
       "and writes analysis and report into the bundle.\nExit status: 1 if no invocation gave a "
       "figure, or if the band is none or null.");
-  command->callback(
-      [=, &selected] { selected.body = [=] { return run_probe(*options, *format); }; });
+  const auto server = std::make_shared<ServerOptions>();
+  CLI::Option* const named = add_server_options(*command, *server, false);
+  named->excludes("command");
+  command->callback([=, &selected] {
+    selected.body = [=] {
+      return named->count() > 0 ? run_server_probe(*server, *format) : run_probe(*options, *format);
+    };
+  });
 }
 
 }  // namespace assay::cli

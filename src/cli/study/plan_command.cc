@@ -252,7 +252,7 @@ std::string compiling_text(const Estimated& estimated) {
   bool unknown = false;
   for (size_t i = 0; i < study.arms.size(); ++i) {
     const StudyArm& arm = study.arms[i];
-    const bool compiles = !is_command(arm) && arm.mode != "eager";
+    const bool compiles = !is_foreign(arm) && arm.mode != "eager";
     unknown |= compiles && !estimated.basis.on_gpu[i];
   }
   const double known_s = estimated.whole->preparing_s;
@@ -279,9 +279,10 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
         study.stopping->max_repetitions);
   }
   if (!whole) {
-    return text + fmt::format("no time estimate: {}\n", has_command_arms(study)
-                                                            ? "the time of a command is unknown"
-                                                            : "the size of a model is unknown");
+    return text +
+           fmt::format("no time estimate: {}\n", std::ranges::any_of(study.arms, is_foreign)
+                                                     ? "the time of a command or server is unknown"
+                                                     : "the size of a model is unknown");
   }
   text += fmt::format("time estimate: about {}{}\n", format_duration(whole->total()),
                       impossible ? ", if every arm can run" : "");
@@ -329,7 +330,7 @@ Table readiness_table(const Study& study, const std::vector<ArmHere>& here) {
     if (!here[i].readiness) {
       table.rows.push_back(
           {TableCell::of(arm.name), TableCell::of("not_asked"), TableCell::absent(),
-           TableCell::of((is_command(arm) ? "program: " : "interpreter: ") + here[i].program),
+           TableCell::of((is_foreign(arm) ? "program: " : "interpreter: ") + here[i].program),
            TableCell::of("--probe starts the program to find out")});
       continue;
     }
@@ -367,7 +368,7 @@ std::vector<ModelSize> model_sizes(const Study& study, BackendSet& backends) {
   for (const StudyModel& model : study.models) {
     const Result<ModelSize> size = size_of(model, backends);
     sizes.push_back(size.value_or(ModelSize()));
-    const bool read_by_us = !std::ranges::all_of(study.arms, is_command);
+    const bool read_by_us = !std::ranges::all_of(study.arms, is_foreign);
     if (!size && read_by_us) print_remark("note", size.error().message);
   }
   return sizes;

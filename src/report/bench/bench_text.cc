@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/records/backend_traits.h"
 #include "base/text/fit_text.h"
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
@@ -30,7 +31,19 @@ std::string parameters_text(uint64_t count) {
                                : fmt::format("{:.2f} B", number / 1e9);
 }
 
+// Facts that nobody tells, as of a server's model, are left out.
+std::string model_text(const BenchedModel& model, const std::string& dtype) {
+  std::string text = model.name;
+  if (!dtype.empty()) text += " " + dtype;
+  if (model.size_bytes > 0) text += ", " + mebibytes(model.size_bytes);
+  if (model.parameters > 0)
+    text += fmt::format(", {} parameters", parameters_text(model.parameters));
+  return text;
+}
+
 std::string backend_text(const Speed& speed) {
+  if (speed.device.empty() && backend_traits(speed.backend).worker == WorkerKind::kServer)
+    return speed.backend;
   return fmt::format("{} {}", speed.backend, speed.device.empty() ? "cpu" : speed.device);
 }
 
@@ -161,9 +174,7 @@ void add_lost(const std::vector<BenchRow>& rows, Table& table) {
 std::string shared_models(const std::vector<BenchRow>& rows) {
   std::string shared;
   for (const BenchRow& row : rows) {
-    std::string line = fmt::format("{} {}, {}, {} parameters; {}", row.model.name, row.speed.dtype,
-                                   mebibytes(row.model.size_bytes),
-                                   parameters_text(row.model.parameters), backend_text(row.speed));
+    std::string line = model_text(row.model, row.speed.dtype) + "; " + backend_text(row.speed);
     if (const auto threads = row.speed.threads) {
       line += fmt::format(", {} thread{}", *threads, *threads == 1 ? "" : "s");
     }
