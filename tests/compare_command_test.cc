@@ -43,7 +43,7 @@ TEST_F(CompareCommand, OnlyARegressionFailsAndOnlyWhenAsked) {
   EXPECT_THAT(shown.out, HasSubstr("warning: slower: eager on prefill"));
   const CommandOutput failed = assay({"compare", base, slower, "--fail-on-regression"});
   EXPECT_EQ(failed.end.exit_status, 1);
-  EXPECT_THAT(failed.out, HasSubstr("FAIL: slower: eager on prefill, gpt2-25m, 200 tokens: 1.0"));
+  EXPECT_THAT(failed.out, HasSubstr("FAIL: slower: eager on prefill, gpt2-25m, single_long: 1.0"));
   EXPECT_THAT(failed.out, HasSubstr("cand. ms"));
   EXPECT_EQ(
       assay({"compare", base, slower, "--fail-on-regression", "--margin", "10%"}).end.exit_status,
@@ -63,7 +63,7 @@ TEST_F(CompareCommand, ThePageHasTheVerdictAndAFigureOfEachPhase) {
   EXPECT_THAT(html, testing::ContainsRegex(
                         "prefill: of 2 cells [^;]*1 is slower[^;]*; 1 alarm. The largest "
                         "ratio: eager takes 1\\.0[5-7][0-9]* \\[.*\\] of the base&#39;s time at "
-                        "200 tokens"));
+                        "single_long"));
   EXPECT_THAT(html, HasSubstr("<p>passes: "));
   EXPECT_EQ(
       assay({"compare", base, slower, "--html", page, "--fail-on-regression"}).end.exit_status, 1);
@@ -160,7 +160,7 @@ TEST_F(CompareCommand, ACellThatTheCandidateLacksFailsAlways) {
   made.raw().manifest["identity"]["code_sha"] = "abc";
   const CommandOutput output = assay({"compare", base, write_bundle("cand", made, true)});
   EXPECT_EQ(output.end.exit_status, 1);
-  EXPECT_THAT(output.out, HasSubstr("FAIL: missing: eager on prefill, gpt2-25m, 200 tokens"));
+  EXPECT_THAT(output.out, HasSubstr("FAIL: missing: eager on prefill, gpt2-25m, single_long"));
 }
 
 TEST_F(CompareCommand, UnlikeIdentitiesAreRefusedUnlessVaried) {
@@ -220,7 +220,7 @@ TEST_F(CompareCommand, SeveralRunsASideAreJudgedByRuns) {
   const CommandOutput output = assay(arguments);
   EXPECT_EQ(output.end.exit_status, 1) << output.out << output.err;
   EXPECT_THAT(output.out, HasSubstr("The unit is the run: 4 of the base, 4 of the candidate"));
-  EXPECT_THAT(output.out, HasSubstr("FAIL: slower: eager on prefill, gpt2-25m, 200 tokens: 1.0"));
+  EXPECT_THAT(output.out, HasSubstr("FAIL: slower: eager on prefill, gpt2-25m, single_long: 1.0"));
   const CommandOutput same = assay({"compare", root_ / "base1", root_ / "base2", "--candidates",
                                     root_ / "base3", "--fail-on-regression"});
   EXPECT_EQ(same.end.exit_status, 0) << same.out;

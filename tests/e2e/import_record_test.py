@@ -157,15 +157,15 @@ class RecordTest(ProgramTest):
                     for findings in (self.published, self.audited)]
         self.assertEqual([one["verdict"] for one in combined], ["faster", "equivalent"])
 
-    def test_mixed_quantisation_is_a_confound_and_zero_tokens_are_no_success(self):
-        self.assertTrue(self.kinds(self.audited, "confound", arm=OLLAMA))
+    def test_mixed_quantisation_is_named_and_zero_tokens_are_no_success(self):
+        self.assertTrue(self.kinds(self.audited, "unlike_precision", arm=OLLAMA))
         empty = rows_of(self.folder / "audited", model="empty-answers")
         self.assertEqual(len(empty), RUNS * 2)
         self.assertEqual({(row["status"], row["error_class"]) for row in empty}, {("false_success", "too_few_tokens")})
 
     def test_the_screen_has_each_part_of_the_finding(self):
         published, audited = (self.succeed("analyze", bundle) for bundle in ("published", "audited"))
-        for kind in ("unproven_compiler", "mean_median_disagreement", "cold_start_skew", "confound"):
+        for kind in ("unproven_compiler", "mean_median_disagreement", "cold_start_skew", "unlike_precision"):
             self.assertRegex(published, rf"(?m)^- {kind} \(21 of 64 cells")
         self.assertRegex(audited, r"(?m)^- label_only \(21 of 64 cells")
         self.assertNotIn("mean_median_disagreement", audited)

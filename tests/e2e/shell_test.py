@@ -166,7 +166,7 @@ class Shells(ProgramTest):
                 self.assertIn("\\fB" + option.replace("-", "\\-") + "\\fR", page, command)
             for word in below:
                 self.assertIn(word.replace("-", "\\-"), page, command)
-        self.assertIn("\\fIMODEL\\fR ...\n", pages["assay-bench"], "several of them")
+        self.assertIn("[\\fIMODEL\\fR] ...\n", pages["assay-bench"], "several of them, or a server")
         self.assertIn("\\fISTUDY\\fR\n", pages["assay-run"], "one of them")
         self.assert_refused(["man", "rnu"], "did you mean")
         if not shutil.which("groff"):
