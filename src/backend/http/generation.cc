@@ -93,10 +93,6 @@ struct Kept final : GenerationListener {
 
 }  // namespace
 
-std::optional<int64_t> Generated::first_token_ns() const {
-  return token_ns.empty() ? std::nullopt : std::optional(token_ns.front());
-}
-
 std::shared_ptr<HttpExchange> make_generation(const Dialect& dialect,
                                               GenerationListener& listener) {
   return std::make_shared<GenerationExchange>(dialect, listener);

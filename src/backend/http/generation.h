@@ -24,9 +24,6 @@ struct Generated {
   std::vector<int32_t> ids;  // empty: the server sends none
   std::string finish;
   ServerFigures figures;
-
-  // Absent where no event brought a token.
-  std::optional<int64_t> first_token_ns() const;
 };
 
 // Hears of the end, once.

@@ -31,8 +31,8 @@ Result<HttpOptions> http_options(const Json& options);
 // the key isn't set.
 Result<HttpEndpoint> endpoint_of(const HttpOptions& options, ServerUrl url);
 
-// Limits for one generation. They end a little before the harness' own, so that the class of the
-// failure is known.
+// Limits for one generation: the whole ends a little before the harness' own limit, so that the
+// class of the failure is known, and silence within the body after half of that.
 HttpLimits generation_limits(const HttpOptions& options);
 
 }  // namespace assay

@@ -168,8 +168,7 @@ class StartedServer final : public ServerProcess {
         url_ = *std::move(parsed);
         HttpLimits limits;
         limits.total_s = kAnswerSeconds;
-        const auto answer =
-            ask(loop, {url_, spec.api_key, spec.ca_file}, {"GET", spec.ready}, limits);
+        const auto answer = ask(loop, {url_, "", spec.ca_file}, {"GET", spec.ready}, limits);
         if (answer && end_text().empty()) break;
         if (!answer) last = answer.error().message;
       }

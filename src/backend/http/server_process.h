@@ -20,8 +20,7 @@ struct ServerSpec {
   std::filesystem::path folder = {};  // where it starts; empty: where this process is
   std::string url = {};               // may have {port}; empty: see start_server()
   std::string ready = "/health";      // path that answers 200 once requests are welcome
-  std::string api_key = {};           // for the question for `ready`
-  std::string ca_file = {};           // likewise
+  std::string ca_file = {};           // HttpEndpoint::ca_file, for the question for `ready`
   double timeout_s = 120;             // from its start until then
 };
 
