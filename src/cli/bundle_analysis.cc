@@ -10,6 +10,7 @@
 #include "analysis/plot_rows.h"
 #include "artifact/bundle.h"
 #include "base/process/terminal.h"
+#include "cli/command.h"
 #include "cli/option_types.h"
 #include "crosscheck/crosscheck.h"
 #include "report/screen/colours.h"
@@ -79,7 +80,7 @@ bool is_bundle(const std::filesystem::path& path) {
 }
 
 void print_screen(const Findings& findings, const std::string& path, ScreenOf of) {
-  const std::string screen = render_screen(findings, path, of);
+  const std::string screen = render_screen(findings, path, of, screen_columns());
   fmt::print("{}", terminal_of(STDOUT_FILENO).colours ? with_colours(screen) : screen);
 }
 

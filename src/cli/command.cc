@@ -1,11 +1,14 @@
 // Options and messages that commands share.
 #include "cli/command.h"
 
+#include <algorithm>
+
 #include "base/process/terminal.h"
 #include "base/text/shown_text.h"
 #include "cli/option_types.h"
 #include "cli/output_file.h"
 #include "cli/process.h"
+#include "report/screen/fitter.h"
 
 namespace assay::cli {
 
@@ -19,6 +22,11 @@ void print_remark(std::string_view kind, std::string_view text) {
 
 void print_table(const Table& table, OutputFormat format) {
   fmt::print("{}", table.render(format, stdout_columns()));
+}
+
+size_t screen_columns() {
+  constexpr size_t kNarrowest = 60;
+  return std::clamp(stdout_columns().value_or(kScreenColumns), kNarrowest, kScreenColumns);
 }
 
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::string& flags) {

@@ -30,6 +30,10 @@ void print_remark(std::string_view kind, std::string_view text);
 // On stdout; a table for people keeps to the terminal's width.
 void print_table(const Table& table, OutputFormat format);
 
+// The width of one screen on stdout: the terminal's, within the 60 and 100 columns that a screen is
+// made for.
+size_t screen_columns();
+
 // Declares -o/--output-format (or the given flags, if -o means something else); the pointed-to
 // value is set before the body runs.
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command,

@@ -5,17 +5,10 @@
 
 #include "base/text/fit_text.h"
 #include "base/text/text.h"
+#include "report/screen/fitter.h"
 
 namespace assay::cli {
 namespace {
-
-size_t width_of(const Table& table) {
-  size_t widest = 0;
-  for (const std::string& line : split(table.render(OutputFormat::kTable), '\n')) {
-    widest = std::max(widest, display_width(line));
-  }
-  return widest;
-}
 
 bool is_shared(const Table& table, size_t column) {
   return std::ranges::all_of(table.rows, [&](const auto& row) {
@@ -33,7 +26,7 @@ void number_rows(Table& table) {
 }  // namespace
 
 Table fitted(Table table, size_t columns) {
-  if (table.rows.size() < 2 || width_of(table) <= columns) return table;
+  if (table.rows.size() < 2 || table_width(table) <= columns) return table;
   number_rows(table);
   Table narrow{table.title, {}, std::vector<std::vector<TableCell>>(table.rows.size())};
   std::vector<std::string> shared;

@@ -35,6 +35,8 @@ struct Document {
   std::vector<std::string> outcome;  // sentences, of which the first says it all
   Table verdicts = {};               // has a column "verdict"
   std::string legend = {};           // explains its columns
+  // Its columns that give way on a screen too narrow for all, the first one first.
+  std::vector<std::string> spare = {};
   std::vector<ReportSection> sections = {};
 };
 

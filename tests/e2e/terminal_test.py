@@ -32,7 +32,7 @@ class OnATerminal(ProgramTest):
         write_checkpoint(self.folder / "model", 1)
         self.study = self.write_study(phases=["prefill"], repetitions=6, processes=2)
 
-    def on_a_terminal(self, *arguments, columns=90, **variables):
+    def on_a_terminal(self, *arguments, columns=90, status=(0,), **variables):
         """Everything that comes out at the other end."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -51,7 +51,7 @@ class OnATerminal(ProgramTest):
                 break
             text += got
         os.close(ours)
-        self.assertEqual(child.wait(), 0, text)
+        self.assertIn(child.wait(), status, text)
         return text.decode().replace("\r\n", "\n")
 
     def live_lines(self, columns, bundle):
@@ -100,6 +100,23 @@ class OnATerminal(ProgramTest):
                 self.assertIn("vocabulary", text)
         words = " ".join(self.on_a_terminal("plan", self.study, columns=60).split())
         self.assertIn("once for every 16 tokens, but the vocabulary's once.", words)
+
+    def test_screens_of_bundles_fit(self):
+        arms = [{"name": f"an-arm-of-a-very-long-name-{which}", "backend": "native", "mode": "eager", "cache": ["dynamic", "static"]}
+                for which in ("one", "two")]
+        study = self.write_study(name="screens.yaml", arms=arms, repetitions=6, processes=2)
+        for bundle in ("base", "cand"):
+            self.succeed("run", study, "-o", bundle)
+        for arguments in (["analyze", "base"], ["analyze", "base", "--slow-calls"], ["gate", "base"], ["route", "base"],
+                          ["compare", "base", "cand"], ["portability", "base", "cand"]):
+            for columns in (80, 100):
+                with self.subTest(arguments=arguments, columns=columns):
+                    text = self.on_a_terminal(*arguments, columns=columns, status=(0, 1), NO_COLOR="1")
+                    lines = text.splitlines()
+                    self.assertLessEqual(max(map(len, lines)), columns, text)
+                    self.assertLessEqual(len(lines), 40, text)
+        # In a pipe a screen is wider than such a terminal.
+        self.assertGreater(max(map(len, self.succeed("analyze", "base").splitlines())), 80)
 
     def test_what_doctor_says_fits(self):
         text = COLOUR.sub("", self.on_a_terminal("doctor", columns=80, ASSAY_TORCH_PYTHON="/nowhere/python"))

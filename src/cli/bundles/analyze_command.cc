@@ -6,6 +6,7 @@
 #include <future>
 
 #include "cli/bundle_analysis.h"
+#include "cli/command.h"
 #include "report/report.h"
 #include "report/screen/document_screen.h"
 #include "report/slow_calls.h"
@@ -24,7 +25,7 @@ struct AnalyzeArguments {
 
 void print_on_a_screen(const Findings& findings, const AnalyzeArguments& asked, ScreenOf of) {
   if (asked.slow_calls) {
-    fmt::print("{}", render_screen(slow_calls_document(findings)));
+    fmt::print("{}", render_screen(slow_calls_document(findings), screen_columns()));
   } else {
     print_screen(findings, asked.path, of);
   }

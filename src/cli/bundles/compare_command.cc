@@ -79,7 +79,7 @@ Result<std::string> rendered(const Comparison& comparison, const Request& reques
   if (format == CompareFormat::kJunit) return render_junit(comparison, request.demands);
   if (format == CompareFormat::kGithub) return github_text(comparison, request.demands);
   return render_comparison(comparison, static_cast<OutputFormat>(format), request.demands,
-                           request.full);
+                           request.full, screen_columns());
 }
 
 Result<int> run_self_test(const Request& request, CompareFormat of) {

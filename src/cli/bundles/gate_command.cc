@@ -17,7 +17,7 @@ Result<int> judge_gates(const JudgeRequest& request, const std::string& page, Ou
   ASSAY_CHECK(check_page_option(page));
   ASSAY_TRY(const Judgement judgement, judge_bundles(request));
   if (!page.empty()) ASSAY_CHECK(write_output_file(page, page_output(), gate_page(judgement)));
-  fmt::print("{}", render_judgement(judgement, format));
+  fmt::print("{}", render_judgement(judgement, format, screen_columns()));
   return judgement.verdict() == GateVerdict::kFail ? 1 : 0;
 }
 

@@ -93,7 +93,7 @@ Result<int> run_portability(const PortabilityArguments& arguments, OutputFormat 
   if (!arguments.page.empty()) {
     ASSAY_CHECK(write_output_file(arguments.page, page_output(), portability_page(judged)));
   }
-  fmt::print("{}", render_portability(judged, format));
+  fmt::print("{}", render_portability(judged, format, screen_columns()));
   return judged.failures().empty() ? 0 : 1;
 }
 

@@ -108,7 +108,7 @@ Result<int> run_route(const RouteArguments& arguments) {
   if (!arguments.page.empty()) {
     ASSAY_CHECK(write_output_file(arguments.page, page_output(), route_page(route)));
   }
-  fmt::print("{}", render_route(route, output.format));
+  fmt::print("{}", render_route(route, output.format, screen_columns()));
   return route.failures().empty() ? 0 : 1;
 }
 

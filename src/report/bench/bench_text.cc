@@ -10,6 +10,7 @@
 #include "report/answers.h"
 #include "report/bench/bench_data.h"
 #include "report/fitting.h"
+#include "report/screen/fitter.h"
 #include "report/sections/sections.h"
 
 namespace assay {
@@ -234,27 +235,14 @@ std::vector<std::string> first_remarks(const Bench& bench) {
   return remarks;
 }
 
-size_t width_of(const Table& table) {
-  size_t width = 0;
-  for (const std::string& line : split(table.render(OutputFormat::kTable), '\n')) {
-    width = std::max(width, display_width(line));
-  }
-  return width;
-}
-
 // Leaves out columns that a narrow terminal has no room for, the least important first, and names
 // them: a figure without its end would be worth less than none.
 std::vector<std::string> narrow(Table& table, size_t columns) {
   std::vector<std::string> left_out;
   for (const char* name :
        {"J/token", "TFLOP/s", "limit", "GB/s", "ms", "threads", "params", "size", "backend"}) {
-    if (width_of(table) <= columns) break;
-    const auto at = std::ranges::find(table.columns, name, &Column::name);
-    if (at == table.columns.end()) continue;
-    const auto place = at - table.columns.begin();
-    table.columns.erase(at);
-    for (auto& row : table.rows) row.erase(row.begin() + place);
-    left_out.emplace_back(name);
+    if (table_width(table) <= columns) break;
+    if (drop_column(name, table)) left_out.emplace_back(name);
   }
   return left_out;
 }

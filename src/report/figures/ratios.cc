@@ -121,7 +121,8 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
     if (contrast.phase == phase) all.lines.push_back(line_of(findings, contrast, "all strata"));
   }
   in_order_of_arms(all);
-  if (!all.lines.empty()) rows.head.push_back(std::move(all));
+  // The mean of one stratum is that stratum.
+  if (!all.lines.empty() && rows.rows.size() > 1) rows.head.push_back(std::move(all));
   Figure figure;
   figure.id = fmt::format("{}-ratios", phase_name(phase));
   figure.finding = ratio_finding(findings, phase);

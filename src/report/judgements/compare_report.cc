@@ -440,7 +440,8 @@ Document comparison_document(const Comparison& c, const CompareDemands& demands)
                     .failed = word != "passes",
                     .outcome = verdict_top(c, demands),
                     .verdicts = verdict_table(c),
-                    .legend = verdict_legend(c)};
+                    .legend = verdict_legend(c),
+                    .spare = {"base ms", "cand. ms"}};
   document.sections.push_back({.title = "Verdict",
                                .lines = as_list(verdict_sentences(c, demands)),
                                .id = "reasons",
@@ -458,7 +459,7 @@ Document comparison_document(const Comparison& c, const CompareDemands& demands)
 }
 
 std::string render_comparison(const Comparison& c, OutputFormat format,
-                              const CompareDemands& demands, bool full) {
+                              const CompareDemands& demands, bool full, size_t columns) {
   const Document document = comparison_document(c, demands);
   switch (format) {
     case OutputFormat::kJson:
@@ -470,13 +471,13 @@ std::string render_comparison(const Comparison& c, OutputFormat format,
     case OutputFormat::kTable:
       break;
   }
-  if (!full) return render_screen(document);
+  if (!full) return render_screen(document, columns);
   std::vector<ReportSection> sections = {
       {.title = "Verdicts", .lines = {document.legend}, .tables = {document.verdicts}}};
   sections.insert(sections.end(), document.sections.begin(), document.sections.end());
   std::string top;
   for (const std::string& line : document.outcome)
-    top += join(screen_lines(line, 2, 3), "\n") + "\n";
+    top += join(screen_lines(line, 2, 3, columns), "\n") + "\n";
   return top + "\n" + render_text(sections);
 }
 

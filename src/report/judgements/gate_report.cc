@@ -261,7 +261,7 @@ Document gate_document(const Judgement& judgement) {
   return document;
 }
 
-std::string render_judgement(const Judgement& judgement, OutputFormat format) {
+std::string render_judgement(const Judgement& judgement, OutputFormat format, size_t columns) {
   switch (format) {
     case OutputFormat::kJson:
       return to_json_text(judgement_to_json(judgement));
@@ -272,7 +272,7 @@ std::string render_judgement(const Judgement& judgement, OutputFormat format) {
     case OutputFormat::kTable:
       break;
   }
-  return render_screen(gate_document(judgement));
+  return render_screen(gate_document(judgement), columns);
 }
 
 ReportSection gate_section(const Judgement& judgement) {

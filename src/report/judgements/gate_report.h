@@ -6,13 +6,15 @@
 #include "base/tables/table.h"
 #include "gates/judge.h"
 #include "report/report.h"
+#include "report/screen/fitter.h"
 
 namespace assay {
 
-// kTable: one screen of at most kScreenLines lines of kScreenColumns columns, failed checks first.
+// kTable: one screen of at most kScreenLines lines of so many columns, failed checks first.
 // kMarkdown: the gates, of several bundles each one's, the claims, and every check with the members
 // that decide it, as tables. kCsv: one line a check. kJson: everything.
-std::string render_judgement(const Judgement& judgement, OutputFormat format);
+std::string render_judgement(const Judgement& judgement, OutputFormat format,
+                             size_t columns = kScreenColumns);
 
 // The outcome, the five gates' verdicts, what was found, and each bundle's demands.
 Document gate_document(const Judgement& judgement);

@@ -345,7 +345,7 @@ Document portability_document(const Portability& of) {
   return document;
 }
 
-std::string render_portability(const Portability& of, OutputFormat format) {
+std::string render_portability(const Portability& of, OutputFormat format, size_t columns) {
   switch (format) {
     case OutputFormat::kJson:
       return to_json_text(portability_to_json(of));
@@ -356,7 +356,7 @@ std::string render_portability(const Portability& of, OutputFormat format) {
     case OutputFormat::kTable:
       break;
   }
-  return render_screen(portability_document(of));
+  return render_screen(portability_document(of), columns);
 }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include "base/tables/table.h"
 #include "portability/portability.h"
 #include "report/document.h"
+#include "report/screen/fitter.h"
 
 namespace assay {
 
@@ -17,7 +18,8 @@ Document portability_document(const Portability& portability);
 
 // kTable: one screen. kMarkdown: every table. kCsv: one line a condition and regime. kJson:
 // portability_to_json().
-std::string render_portability(const Portability& portability, OutputFormat format);
+std::string render_portability(const Portability& portability, OutputFormat format,
+                               size_t columns = kScreenColumns);
 
 // The headline matrix as an .svg file.
 std::string portability_heat_map(const Portability& portability);

@@ -138,7 +138,7 @@ ReportSection route_section(const Route& route) {
   return section;
 }
 
-std::string render_route(const Route& route, OutputFormat format) {
+std::string render_route(const Route& route, OutputFormat format, size_t columns) {
   switch (format) {
     case OutputFormat::kJson:
       return to_json_text(route_to_json(route));
@@ -149,7 +149,7 @@ std::string render_route(const Route& route, OutputFormat format) {
     case OutputFormat::kTable:
       break;
   }
-  return render_screen(route_document(route));
+  return render_screen(route_document(route), columns);
 }
 
 }  // namespace assay

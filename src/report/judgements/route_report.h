@@ -5,6 +5,7 @@
 
 #include "base/tables/table.h"
 #include "report/report.h"
+#include "report/screen/fitter.h"
 #include "routing/route.h"
 
 namespace assay {
@@ -14,7 +15,7 @@ Document route_document(const Route& route);
 
 // kTable: one screen. kMarkdown: everything. kCsv: one line a rule.
 // kJson: route_to_json().
-std::string render_route(const Route& route, OutputFormat format);
+std::string render_route(const Route& route, OutputFormat format, size_t columns = kScreenColumns);
 
 // The policy as a part of a bundle's report.
 ReportSection route_section(const Route& route);

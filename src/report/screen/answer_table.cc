@@ -8,6 +8,7 @@
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
 #include "report/fitting.h"
+#include "report/screen/fitter.h"
 #include "report/screen/name_column.h"
 #include "report/screen/parts.h"
 #include "report/sections/sections.h"
@@ -250,14 +251,6 @@ AnswerTable table_of(const std::vector<AnswerRow>& rows, const NameColumn& arms,
   return made;
 }
 
-size_t width_of(const Table& table) {
-  size_t width = 0;
-  for (const std::string& line : split(table.render(OutputFormat::kTable), '\n')) {
-    width = std::max(width, display_width(line));
-  }
-  return width;
-}
-
 }  // namespace
 
 Table answer_table(const Findings& findings, const std::vector<Answer>& answers, SameAnswer same,
@@ -268,6 +261,7 @@ Table answer_table(const Findings& findings, const std::vector<Answer>& answers,
 AnswerTable wrapped_answers(const Findings& findings, const std::vector<Answer>& answers,
                             SameAnswer same, size_t width, size_t most_lines) {
   constexpr size_t kLeastName = 5;
+  constexpr size_t kLittleOfName = 12;
   std::vector<AnswerRow> rows;
   for (const Answer& answer : answers) rows.push_back(row_of_answer(findings, answer, same));
   if (!of_phases(same)) tell_apart(findings, answers, rows);
@@ -282,23 +276,28 @@ AnswerTable wrapped_answers(const Findings& findings, const std::vector<Answer>&
     arms.add(row.rival);
     conditions.add(row.condition);
   }
+  const bool same_tokens = std::ranges::adjacent_find(rows, std::ranges::not_equal_to(),
+                                                      &AnswerRow::tokens) == rows.end();
   ShownColumns with{std::ranges::any_of(rows, [](auto& of) { return !of.tokens.empty(); })};
   const auto made = [&] { return table_of(rows, arms, conditions, of_conditions, with); };
-  const auto fits = [&] { return width_of(made().table) <= width; };
+  const auto fits = [&] { return table_width(made().table) <= width; };
   // "4 of 5" strata says nothing when it is cut.
   const auto widest = [&]() -> NameColumn& {
     return of_phases(same) || arms.width() >= conditions.width() ? arms : conditions;
   };
   while (!fits() && widest().width() > kLeastName) {
     NameColumn& wider = widest();
-    // A name that stays whole says more than the lead, or than a column of zeros; one that would be
-    // shortened in any case doesn't.
+    // A name that can be told from others says more than a column of zeros, the lead, or a column
+    // of one number. One that would be shortened in any case doesn't, until little of it is left.
     const bool would_shorten =
         most_lines > 1 && wider.whole_at(wider.width()) && !wider.whole_at(wider.width() - 1);
-    if (would_shorten && with.lost && !any_row_lost(findings)) {
+    const bool little = wider.width() <= kLittleOfName;
+    if ((would_shorten || little) && with.lost && !any_row_lost(findings)) {
       with.lost = false;
-    } else if (would_shorten && with.lead) {
+    } else if ((would_shorten || little) && with.lead) {
       with.lead = false;
+    } else if (little && with.tokens && same_tokens) {
+      with.tokens = false;
     } else {
       wider.narrow();
     }

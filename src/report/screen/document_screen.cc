@@ -4,7 +4,6 @@
 
 #include "base/text/listed.h"
 #include "base/text/text.h"
-#include "report/screen/fitter.h"
 
 namespace assay {
 namespace {
@@ -14,24 +13,25 @@ constexpr size_t kVerdictLines = 10;
 constexpr std::string_view kRestIsIn = "-o md";
 
 // Adds a row an item, and the head to `head`.
-void add_table(const Table& table, ScreenLines& head, std::vector<ScreenLines>& items) {
+void add_table(const Table& table, size_t columns, ScreenLines& head,
+               std::vector<ScreenLines>& items) {
   if (table.rows.empty()) return;
-  const ScreenLines lines = split(table.render(OutputFormat::kTable, kScreenColumns), '\n');
+  const ScreenLines lines = split(table.render(OutputFormat::kTable, columns), '\n');
   head.insert(head.end(), {lines[0], lines[1]});
   for (size_t i = 0; i < table.rows.size(); ++i) items.push_back({lines[i + 2]});
 }
 
-ScreenPart part_of(const ReportSection& section) {
+ScreenPart part_of(const ReportSection& section, size_t columns) {
   ScreenPart part{.head = {"", section.title + ":"}, .share = section.screen_lines};
   for (const std::string& line : section.lines) {
-    part.items.push_back(screen_lines(line, kScreenIndent, kMostLinesASentence));
+    part.items.push_back(screen_lines(line, kScreenIndent, kMostLinesASentence, columns));
   }
   for (const Table& table : section.tables) {
     part.one = "row";
     part.many = "rows";
     ScreenLines head;
     std::vector<ScreenLines> rows;
-    add_table(table, head, rows);
+    add_table(table, columns, head, rows);
     if (rows.empty()) continue;
     // The head stands with the first row, so that neither is shown without the other.
     head.push_back(rows.front().front());
@@ -41,11 +41,15 @@ ScreenPart part_of(const ReportSection& section) {
   return part;
 }
 
-ScreenPart verdict_part(const Document& document) {
+ScreenPart verdict_part(const Document& document, size_t columns) {
   ScreenPart part{.head = {""}, .share = kVerdictLines, .one = "row", .many = "rows"};
-  add_table(document.verdicts, part.head, part.items);
+  Table verdicts = document.verdicts;
+  for (const std::string& name : document.spare) {
+    if (table_width(verdicts, columns) > columns) drop_column(name, verdicts);
+  }
+  add_table(verdicts, columns, part.head, part.items);
   if (!document.legend.empty())
-    part.foot = screen_lines(document.legend, kScreenIndent, kMostLegendLines);
+    part.foot = screen_lines(document.legend, kScreenIndent, kMostLegendLines, columns);
   return part;
 }
 
@@ -56,10 +60,10 @@ std::string unshown_line(const std::vector<std::string>& titles) {
 
 }  // namespace
 
-std::string render_screen(const Document& document) {
+std::string render_screen(const Document& document, size_t columns) {
   ScreenLines lines;
   for (const std::string& sentence : document.outcome) {
-    const ScreenLines wrapped = screen_lines(sentence, kScreenIndent, kMostLinesASentence);
+    const ScreenLines wrapped = screen_lines(sentence, kScreenIndent, kMostLinesASentence, columns);
     lines.insert(lines.end(), wrapped.begin(), wrapped.end());
   }
   size_t room = kScreenLines - lines.size() - 1;  // one line names what isn't shown
@@ -77,9 +81,9 @@ std::string render_screen(const Document& document) {
     room -= fixed + std::min(part.share, line_count(part.items));
     parts.push_back(std::move(part));
   };
-  add(verdict_part(document), "verdicts");
+  add(verdict_part(document, columns), "verdicts");
   for (const ReportSection& section : document.sections) {
-    if (section.screen_lines > 0) add(part_of(section), section.title);
+    if (section.screen_lines > 0) add(part_of(section, columns), section.title);
   }
   std::vector<size_t> order;
   size_t shares = room;
@@ -88,7 +92,8 @@ std::string render_screen(const Document& document) {
     shares += std::min(part.share, line_count(part.items));
   }
   const std::vector<size_t> granted = shared_lines(parts, shares, order);
-  for (size_t i = 0; i < parts.size(); ++i) add_part(parts[i], granted[i], kRestIsIn, lines);
+  for (size_t i = 0; i < parts.size(); ++i)
+    add_part(parts[i], granted[i], kRestIsIn, columns, lines);
   if (!unshown.empty()) lines.push_back(unshown_line(unshown));
   return join(lines, "\n") + "\n";
 }

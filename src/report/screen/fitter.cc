@@ -14,7 +14,7 @@ namespace {
 
 // "  and 3 more kinds of warnings (drift, dependence, bimodal): --full": as many names as fit.
 std::string more_line(size_t more, std::string_view what, const ScreenLines& names,
-                      std::string_view where) {
+                      std::string_view where, size_t columns) {
   const auto line = [&](size_t named) {
     const ScreenLines first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named));
     std::string in_brackets = join(first, ", ");
@@ -24,7 +24,7 @@ std::string more_line(size_t more, std::string_view what, const ScreenLines& nam
                        where);
   };
   size_t named = names.size();
-  while (named > 0 && display_width(line(named)) > kScreenColumns) --named;
+  while (named > 0 && display_width(line(named)) > columns) --named;
   return line(named);
 }
 
@@ -53,7 +53,8 @@ std::vector<size_t> shared_lines(const std::vector<ScreenPart>& parts, size_t ro
   return lines;
 }
 
-void add_part(const ScreenPart& part, size_t lines, std::string_view where, ScreenLines& out) {
+void add_part(const ScreenPart& part, size_t lines, std::string_view where, size_t columns,
+              ScreenLines& out) {
   if (part.items.empty()) return;
   out.insert(out.end(), part.head.begin(), part.head.end());
   const bool all = line_count(part.items) <= lines;
@@ -68,13 +69,30 @@ void add_part(const ScreenPart& part, size_t lines, std::string_view where, Scre
     const auto rest = part.names.empty() ? part.names.end()
                                          : part.names.begin() + static_cast<std::ptrdiff_t>(shown);
     out.push_back(more_line(more, more == 1 ? part.one : part.many,
-                            ScreenLines(rest, part.names.end()), where));
+                            ScreenLines(rest, part.names.end()), where, columns));
   }
   out.insert(out.end(), part.foot.begin(), part.foot.end());
 }
 
-ScreenLines screen_lines(const std::string& text, size_t indent, size_t most) {
-  return wrapped_lines(shown_line(text), kScreenColumns, indent, most);
+size_t table_width(const Table& table, std::optional<size_t> columns) {
+  size_t widest = 0;
+  for (const std::string& line : split(table.render(OutputFormat::kTable, columns), '\n')) {
+    widest = std::max(widest, display_width(line));
+  }
+  return widest;
+}
+
+bool drop_column(std::string_view name, Table& table) {
+  const auto at = std::ranges::find(table.columns, name, &Column::name);
+  if (at == table.columns.end()) return false;
+  const auto place = at - table.columns.begin();
+  table.columns.erase(at);
+  for (auto& row : table.rows) row.erase(row.begin() + place);
+  return true;
+}
+
+ScreenLines screen_lines(const std::string& text, size_t indent, size_t most, size_t columns) {
+  return wrapped_lines(shown_line(text), columns, indent, most);
 }
 
 }  // namespace assay

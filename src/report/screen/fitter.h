@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/tables/table.h"
+
 namespace assay {
 
 inline constexpr size_t kScreenLines = 40;
-inline constexpr size_t kScreenColumns = 100;
-inline constexpr size_t kScreenIndent = 2;  // of a sentence's further lines
+inline constexpr size_t kScreenColumns = 100;  // where the terminal has as many
+inline constexpr size_t kScreenIndent = 2;     // of a sentence's further lines
 inline constexpr size_t kMostLegendLines = 2;
 
 using ScreenLines = std::vector<std::string>;
@@ -34,10 +37,16 @@ std::vector<size_t> shared_lines(const std::vector<ScreenPart>& parts, size_t ro
                                  const std::vector<size_t>& first);
 
 // The first of the part's items that fit, and a line that counts the others and says where they are
-// ("--full").
-void add_part(const ScreenPart& part, size_t lines, std::string_view where, ScreenLines& out);
+// ("--full"), at most `columns` wide.
+void add_part(const ScreenPart& part, size_t lines, std::string_view where, size_t columns,
+              ScreenLines& out);
 
-// A sentence in lines of a screen.
-ScreenLines screen_lines(const std::string& text, size_t indent, size_t most);
+// Columns of the table's widest line, where it is rendered for so many.
+size_t table_width(const Table& table, std::optional<size_t> columns = std::nullopt);
+// Takes away the column of this name. False: there is none.
+bool drop_column(std::string_view name, Table& table);
+
+// A sentence in lines of a screen of so many columns.
+ScreenLines screen_lines(const std::string& text, size_t indent, size_t most, size_t columns);
 
 }  // namespace assay

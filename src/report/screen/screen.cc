@@ -33,8 +33,8 @@ using Lines = ScreenLines;
 constexpr std::string_view kFullReport = "--full";
 
 // A path on lines of its own where it is long.
-void add_wrapped(const std::string& text, Lines& out) {
-  for (std::string& line : wrapped_lines(shown_line(text), kScreenColumns, kScreenIndent)) {
+void add_wrapped(const std::string& text, size_t columns, Lines& out) {
+  for (std::string& line : wrapped_lines(shown_line(text), columns, kScreenIndent)) {
     out.push_back(std::move(line));
   }
 }
@@ -42,60 +42,59 @@ void add_wrapped(const std::string& text, Lines& out) {
 constexpr size_t kMostClosingLines = 6;  // where the path is longer than a line
 
 // Whole paths, on lines of their own, so that they can be copied.
-Lines closing_lines_of_bundle(const std::string& bundle) {
+Lines closing_lines_of_bundle(const std::string& bundle, size_t columns) {
   const std::filesystem::path folder(bundle);
   Lines lines;
-  add_wrapped(fmt::format("findings: {}", (folder / "analysis" / "findings.json").string()), lines);
-  add_wrapped(fmt::format("in full:  assay analyze --full {}", bundle), lines);
-  add_wrapped(fmt::format("report:   {}", (folder / "report.html").string()), lines);
+  add_wrapped(fmt::format("findings: {}", (folder / "analysis" / "findings.json").string()),
+              columns, lines);
+  add_wrapped(fmt::format("in full:  assay analyze --full {}", bundle), columns, lines);
+  add_wrapped(fmt::format("report:   {}", (folder / "report.html").string()), columns, lines);
   if (lines.size() <= kMostClosingLines) return lines;
   return {"in full: assay analyze --full BUNDLE",
           "findings: analysis/findings.json, report: report.html, both in the bundle"};
 }
 
-Lines closing_lines_of_file(const std::string& file) {
+Lines closing_lines_of_file(const std::string& file, size_t columns) {
   Lines lines;
-  add_wrapped(fmt::format("findings: {}", file), lines);
-  add_wrapped(fmt::format("in full:  assay analyze --full --from-findings {}", file), lines);
-  add_wrapped(fmt::format("report:   assay report --from-findings {} -o report.html", file), lines);
+  add_wrapped(fmt::format("findings: {}", file), columns, lines);
+  add_wrapped(fmt::format("in full:  assay analyze --full --from-findings {}", file), columns,
+              lines);
+  add_wrapped(fmt::format("report:   assay report --from-findings {} -o report.html", file),
+              columns, lines);
   if (lines.size() <= kMostClosingLines) return lines;
   return {"in full: assay analyze --full --from-findings FILE",
           "report:  assay report --from-findings FILE -o report.html"};
 }
 
-Lines measured_lines(const Findings& findings) {
-  Lines lines = {measured_line(findings, kScreenColumns)};
+Lines measured_lines(const Findings& findings, size_t columns) {
+  Lines lines = {measured_line(findings, columns)};
   const std::string requirements = requirement_line(findings);
   if (requirements.empty()) return lines;
-  const Lines wrapped = screen_lines(requirements, kScreenIndent, 2);
+  const Lines wrapped = screen_lines(requirements, kScreenIndent, 2, columns);
   lines.insert(lines.end(), wrapped.begin(), wrapped.end());
   return lines;
 }
 
 // A sentence a phase.
-ScreenPart sentence_part(const std::vector<PhaseAnswer>& answers, size_t most_lines) {
+ScreenPart sentence_part(const std::vector<PhaseAnswer>& answers, size_t most_lines,
+                         size_t columns) {
   ScreenPart part{.share = kSentenceLines, .one = "phase", .many = "phases"};
   for (const PhaseAnswer& answer : answers) {
-    part.items.push_back(screen_lines(answer.sentence, kScreenIndent, most_lines));
+    part.items.push_back(screen_lines(answer.sentence, kScreenIndent, most_lines, columns));
   }
   return part;
 }
 
-bool is_too_wide(const Table& table) {
-  const Lines lines = split(table.render(OutputFormat::kTable), '\n');
-  return std::ranges::any_of(
-      lines, [](const std::string& line) { return display_width(line) > kScreenColumns; });
-}
-
 // Shortens the arms' names, to `narrowest` columns at most, so that they differ still.
-void shorten_arms(const std::vector<std::string>& names, size_t narrowest, Table& table) {
+void shorten_arms(const std::vector<std::string>& names, size_t narrowest, size_t columns,
+                  Table& table) {
   constexpr size_t kArm = 1;
   std::vector<std::string> different = names;
   std::ranges::sort(different);
   different.erase(std::ranges::unique(different).begin(), different.end());
   size_t width = 0;
   for (const std::string& name : different) width = std::max(width, display_width(name));
-  for (; width > narrowest && is_too_wide(table); --width) {
+  for (; width > narrowest && table_width(table) > columns; --width) {
     const std::vector<std::string> shown = shortened_apart(different, width - 1);
     for (size_t i = 0; i < names.size(); ++i) {
       const auto at = std::ranges::lower_bound(different, names[i]) - different.begin();
@@ -106,42 +105,40 @@ void shorten_arms(const std::vector<std::string>& names, size_t narrowest, Table
 
 // Keeps to the screen's columns: names are shortened a little, then figures that the sentences and
 // the full report have too give way, then names are shortened further.
-void fit_arms(Table& table) {
+void fit_arms(size_t columns, Table& table) {
   std::vector<std::string> names;
   for (const auto& row : table.rows) names.push_back(cell_text(row[1]));
-  shorten_arms(names, 24, table);
+  shorten_arms(names, 24, columns, table);
   for (const char* column : {"p99 ms", "tokens/s"}) {
-    const auto at = std::ranges::find(table.columns, column, &Column::name);
-    if (!is_too_wide(table) || at == table.columns.end()) continue;
-    const auto place = at - table.columns.begin();
-    table.columns.erase(at);
-    for (auto& row : table.rows) row.erase(row.begin() + place);
+    if (table_width(table) > columns) drop_column(column, table);
   }
-  shorten_arms(names, 12, table);
+  shorten_arms(names, 12, columns, table);
 }
 
 // Each arm's figures beside the baseline's.
-ScreenPart arm_part(const Findings& findings, const std::vector<PhaseAnswer>& answers) {
+ScreenPart arm_part(const Findings& findings, const std::vector<PhaseAnswer>& answers,
+                    size_t columns) {
   ScreenPart part{.share = kArmLines, .one = "row", .many = "rows"};
   Table table = arm_table(answers);
   if (table.rows.empty()) return part;
-  fit_arms(table);
-  const Lines lines = split(table.render(OutputFormat::kTable, kScreenColumns), '\n');
+  fit_arms(columns, table);
+  const Lines lines = split(table.render(OutputFormat::kTable, columns), '\n');
   part.head = {"", lines[0], lines[1]};
   for (size_t i = 0; i < table.rows.size(); ++i) part.items.push_back({lines[i + 2]});
-  part.foot = screen_lines(arm_legend(answers, findings.study.baseline), 0, kMostLegendLines);
+  part.foot =
+      screen_lines(arm_legend(answers, findings.study.baseline), 0, kMostLegendLines, columns);
   return part;
 }
 
 ScreenPart choice_part(const Findings& findings, const std::vector<Answer>& answers,
-                       SameAnswer same, size_t most_lines) {
-  const AnswerTable made = wrapped_answers(findings, answers, same, kScreenColumns, most_lines);
+                       SameAnswer same, size_t most_lines, size_t columns) {
+  const AnswerTable made = wrapped_answers(findings, answers, same, columns, most_lines);
   const Lines lines = split(made.table.render(OutputFormat::kTable), '\n');
   ScreenPart part{.head = {"", lines[0], lines[1]},
                   .share = kAnswerLines,
                   .one = "row",
                   .many = "rows",
-                  .foot = screen_lines(answer_legend(findings), 0, kMostLegendLines)};
+                  .foot = screen_lines(answer_legend(findings), 0, kMostLegendLines, columns)};
   size_t at = 2;
   for (const size_t count : made.lines) {
     const auto first = lines.begin() + static_cast<std::ptrdiff_t>(at);
@@ -151,26 +148,27 @@ ScreenPart choice_part(const Findings& findings, const std::vector<Answer>& answ
   return part;
 }
 
-ScreenPart list_part(const char* title, const Lines& texts, size_t most_lines, size_t share) {
+ScreenPart list_part(const char* title, const Lines& texts, size_t most_lines, size_t share,
+                     size_t columns) {
   ScreenPart part{.head = {"", title}, .share = share};
   for (const std::string& text : texts) {
-    part.items.push_back(screen_lines("- " + text, kScreenIndent, most_lines));
+    part.items.push_back(screen_lines("- " + text, kScreenIndent, most_lines, columns));
   }
   return part;
 }
 
-ScreenPart warning_part(const Findings& findings, size_t most_lines) {
-  ScreenPart part =
-      list_part("What voids or weakens this:", warning_lines(findings), most_lines, kWarningLines);
+ScreenPart warning_part(const Findings& findings, size_t most_lines, size_t columns) {
+  ScreenPart part = list_part("What voids or weakens this:", warning_lines(findings), most_lines,
+                              kWarningLines, columns);
   part.one = "kind of warning";
   part.many = "kinds of warnings";
   part.names = warning_kinds(findings);
   return part;
 }
 
-ScreenPart change_part(const Findings& findings, size_t most_lines) {
-  ScreenPart part =
-      list_part("What changes the choice:", change_lines(findings), most_lines, kChangeLines);
+ScreenPart change_part(const Findings& findings, size_t most_lines, size_t columns) {
+  ScreenPart part = list_part("What changes the choice:", change_lines(findings), most_lines,
+                              kChangeLines, columns);
   part.one = "remark";
   part.many = "remarks";
   return part;
@@ -194,26 +192,27 @@ size_t line_count_of(const std::vector<ScreenPart>& parts) {
 // Sentences are as long as they have to be. Rows of whole phases where those of prompt lengths
 // don't fit; then whole names, where their lines fit; then as many lines a thing as fit: nothing is
 // left out for the sake of another thing's length.
-std::vector<ScreenPart> parts_for(const Findings& findings, size_t room) {
+std::vector<ScreenPart> parts_for(const Findings& findings, size_t room, size_t columns) {
   const std::vector<PhaseAnswer> phases = phase_answers(findings);
   SameAnswer same = SameAnswer::kArms;
   std::vector<Answer> rows = answers(findings, same);
-  std::vector<ScreenPart> parts = {sentence_part(phases, kMostSentenceLines),
-                                   arm_part(findings, phases), warning_part(findings, 1),
-                                   choice_part(findings, rows, same, 1), change_part(findings, 1)};
+  std::vector<ScreenPart> parts = {
+      sentence_part(phases, kMostSentenceLines, columns), arm_part(findings, phases, columns),
+      warning_part(findings, 1, columns), choice_part(findings, rows, same, 1, columns),
+      change_part(findings, 1, columns)};
   if (rows.size() > kManyAnswers && line_count_of(parts) > room) {
     same = SameAnswer::kArmOfPhase;
     rows = answers(findings, same);
   }
   for (size_t most = kMostNameLines; most > 0; --most) {
-    parts[kChoices] = choice_part(findings, rows, same, most);
+    parts[kChoices] = choice_part(findings, rows, same, most, columns);
     if (line_count_of(parts) <= room) break;
   }
   for (size_t most = kMostLinesAThing; most > 1; --most) {
     for (const bool both : {true, false}) {  // warnings come before remarks
       std::vector<ScreenPart> longer = parts;
-      longer[kWarnings] = warning_part(findings, most);
-      if (both) longer[kChanges] = change_part(findings, most);
+      longer[kWarnings] = warning_part(findings, most, columns);
+      if (both) longer[kChanges] = change_part(findings, most, columns);
       if (line_count_of(longer) <= room) return longer;
     }
   }
@@ -222,18 +221,20 @@ std::vector<ScreenPart> parts_for(const Findings& findings, size_t room) {
 
 }  // namespace
 
-std::string render_screen(const Findings& findings, const std::string& path, ScreenOf of) {
-  Lines lines = measured_lines(findings);
-  const Lines closing =
-      of == ScreenOf::kBundle ? closing_lines_of_bundle(path) : closing_lines_of_file(path);
+std::string render_screen(const Findings& findings, const std::string& path, ScreenOf of,
+                          size_t columns) {
+  Lines lines = measured_lines(findings, columns);
+  const Lines closing = of == ScreenOf::kBundle ? closing_lines_of_bundle(path, columns)
+                                                : closing_lines_of_file(path, columns);
   const size_t room = kScreenLines - lines.size() - closing.size() - 1;
-  const std::vector<ScreenPart> parts = parts_for(findings, room);
+  const std::vector<ScreenPart> parts = parts_for(findings, room, columns);
   size_t fixed = 0;
   for (const ScreenPart& part : parts) {
     if (!part.items.empty()) fixed += part.head.size() + part.foot.size();
   }
   const std::vector<size_t> granted = shared_lines(parts, room - fixed, kFirst);
-  for (size_t i = 0; i < parts.size(); ++i) add_part(parts[i], granted[i], kFullReport, lines);
+  for (size_t i = 0; i < parts.size(); ++i)
+    add_part(parts[i], granted[i], kFullReport, columns, lines);
   lines.emplace_back();
   lines.insert(lines.end(), closing.begin(), closing.end());
   return join(lines, "\n") + "\n";

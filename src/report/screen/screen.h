@@ -12,10 +12,10 @@ namespace assay {
 // Object that the user named: a bundle, or a findings.json that may have none around it.
 enum class ScreenOf { kBundle, kFindingsFile };
 
-// At most kScreenLines lines of at most kScreenColumns columns. Whatever has no room is counted
+// At most kScreenLines lines of at most `columns` columns. Whatever has no room is counted
 // ("and 12 more: --full") or ends in "...". The last lines name `path`, as the user did, and the
 // report: that in the bundle, or how to make one of the file.
 std::string render_screen(const Findings& findings, const std::string& path,
-                          ScreenOf of = ScreenOf::kBundle);
+                          ScreenOf of = ScreenOf::kBundle, size_t columns = kScreenColumns);
 
 }  // namespace assay
