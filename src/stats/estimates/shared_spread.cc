@@ -41,14 +41,14 @@ double inverse_trigamma(double x) {
 }
 
 // The variance that samples of one kind have in common, and the degrees of freedom that it is
-// worth: as many as the own variances differ less than chance alone makes them; infinity where they
-// don't differ more.
+// worth: the fewer, the more the own variances differ beyond chance; infinity where they don't.
 struct Common {
   double variance = 0;
   double df = 0;
 };
 
-Common common_of(std::span<const OwnVariance> own) {
+// `errors_more`: standard errors that the own variances may differ more than is seen.
+Common common_of(std::span<const OwnVariance> own, double errors_more) {
   double weights = 0;
   double pooled = 0;
   std::vector<double> logs;
@@ -59,10 +59,19 @@ Common common_of(std::span<const OwnVariance> own) {
     logs.push_back(std::log(one.variance) - digamma(one.df / 2) + std::log(one.df / 2));
     by_chance += trigamma(one.df / 2) / static_cast<double>(own.size());
   }
-  const double spread = *variance(logs) - by_chance;
+  const double error = by_chance * std::sqrt(2 / static_cast<double>(own.size() - 1));
+  const double spread = *variance(logs) - by_chance + errors_more * error;
   if (!(spread > 0)) return {pooled / weights, std::numeric_limits<double>::infinity()};
   const double df = 2 * inverse_trigamma(spread);
   return {std::exp(*mean(logs) + digamma(df / 2) - std::log(df / 2)), df};
+}
+
+// Few variances tell little of how much they differ, and a difference that isn't seen would make
+// degrees of freedom that aren't there. With two values a sample, allowing for it would leave
+// nothing to share.
+Common cautious_common(std::span<const OwnVariance> own) {
+  const bool any_pair = std::ranges::any_of(own, [](const OwnVariance& one) { return one.df < 2; });
+  return common_of(own, any_pair ? 0 : 2);
 }
 
 // Degrees of freedom that all samples' variances together are worth.
@@ -124,12 +133,13 @@ std::vector<SharedVariance> share_variances(std::span<const KeyedDeviations> sam
   }
   if (own.size() < 2) return result;
   std::vector<OwnVariance> kept = own;
-  Common common = common_of(kept);
+  Common common = common_of(kept, 0);
   const double freedom_of_all = freedom_of(samples, kept);
   std::erase_if(kept,
                 [&](const OwnVariance& one) { return stands_out(one, common, freedom_of_all); });
   if (kept.size() < 2) return result;
-  common = common_of(kept);
+  common = common_of(kept, 0);
+  const Common cautious = cautious_common(kept);
   const double freedom = freedom_of(samples, kept);
   bool any = false;
   for (const OwnVariance& one : own) {
@@ -138,7 +148,7 @@ std::vector<SharedVariance> share_variances(std::span<const KeyedDeviations> sam
   }
   for (const OwnVariance& one : own) {
     const bool keeps = result[one.sample].stands_out || (any && one.df < 2);
-    if (!keeps) result[one.sample] = shared(one, common, freedom);
+    if (!keeps) result[one.sample] = shared(one, cautious, freedom);
   }
   return result;
 }

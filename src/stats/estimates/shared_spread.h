@@ -3,12 +3,14 @@
 // Three worker processes tell little of their own spread, but a run has many cells
 // whose processes spread alike. The variances of one kind of cell are taken for draws around a
 // common one (Smyth 2004, "Linear models and empirical Bayes methods", section 6.2): its size and
-// the degrees of freedom that it is worth are estimated from the logarithms of all. Two things that
-// he needn't mind are minded here. A process serves many cells, so that its slowness shows in all
-// of them and their variances are one variance told again: the correlation of the cells' deviations
-// says how many tellings are new. And a sample whose own variance is larger keeps it, since the
-// mean of the others is no evidence against it. tests/calibration_few.cc has coverage and
-// widths, docs/calibration.md the tables.
+// the degrees of freedom that it is worth are estimated from the logarithms of all. Three things
+// that he needn't mind are minded here. Ten variances of two degrees of freedom tell little of how
+// much the cells differ, so the spread of their logarithms counts with two standard errors more
+// (not of samples of two values, where nothing would be left to share). A process serves many
+// cells, so that its slowness shows in all of them and their variances are one variance told again:
+// the correlation of the cells' deviations says how many tellings are new. And a sample whose own
+// variance is larger keeps it, since the mean of the others is no evidence against it.
+// tests/calibration_few.cc has coverage and widths, docs/calibration.md the tables.
 #pragma once
 
 #include <cstdint>
