@@ -8,6 +8,7 @@
 #include "analysis/contrast/contrast.h"
 #include "analysis/contrast/resampling.h"
 #include "analysis/describe/describe.h"
+#include "analysis/describe/load.h"
 #include "analysis/describe/model_size.h"
 #include "analysis/describe/phase_split.h"
 #include "analysis/describe/read_share.h"
@@ -47,6 +48,7 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
       [&](Named& named) { find_throttled(samples, named); },
       [&](Named& named) { find_gpu_neighbours(samples, named); },
       [&](Named& named) { find_clocks(samples, named); },
+      [&](Named& named) { find_load_troubles(samples, findings.load, named); },
       [&](Named& named) { find_rank_disagreements(in, quantiles, named); },
       [&](Named& named) { find_sensitive_rankings(in, named); },
       [&](Named& named) {
@@ -102,6 +104,7 @@ Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
   findings.slow_calls = describe_slow_calls(bundle, samples);
   findings.compile_costs = compile_costs(samples);
   findings.read_shares = read_shares(samples);
+  findings.load = describe_load(bundle, samples, options);
   findings.profiles = cell_profiles(samples);
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
   const ModelSizes sizes = model_sizes(bundle, findings.strata);

@@ -128,7 +128,7 @@ TEST(Analyze, NeverCombinesPhases) {
     bundle.add({.arm = "static", .phase = phase});
   }
   const Findings findings = analyzed(bundle);
-  ASSERT_EQ(findings.combined.size(), 3u);
+  ASSERT_EQ(findings.combined.size(), std::size(kPhases));
   for (const Contrast& combined : findings.combined) EXPECT_EQ(combined.strata, 1);
 }
 

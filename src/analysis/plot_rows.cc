@@ -1,5 +1,6 @@
 #include "analysis/plot_rows.h"
 
+#include "analysis/plotted/load_timelines.h"
 #include "analysis/plotted/plotted_rows.h"
 #include "analysis/plotted/timelines.h"
 
@@ -10,6 +11,7 @@ Result<PlottedRows> plot_rows(const Bundle& bundle, const Findings& findings) {
   PlottedRows plotted;
   plotted.groups = plotted_groups(samples);
   plotted.timelines = plotted_timelines(bundle, samples);
+  plotted.load = load_timelines(bundle, samples);
   return plotted;
 }
 

@@ -7,6 +7,7 @@
 //   study.yaml environment.json
 //   environment-N.json     the environment of each resume that went on to measure, N from 2 on
 //   PHASE/metrics.csv          rows
+//   load/requests.csv load/token_times.csv   requests of phase load, whose rows are runs
 //   cells/CELL/evidence.json parity.json stderr.log
 //
 // Crash safety: a row is in the kernel before append() returns; a unit counts only once its commit
@@ -31,6 +32,7 @@
 #include "base/files/folder.h"
 #include "base/records/json.h"
 #include "base/result.h"
+#include "load/sent_request.h"
 
 namespace assay {
 
@@ -92,6 +94,9 @@ class BundleWriter {
   // failed, every later call of them, and seal(), fails with the same error: earlier commits
   // stay valid.
   Status append(const Row& row);
+  // Appends a request of the run that the cell's row of this repetition is; the unit's commit
+  // covers both. Fails as append() does.
+  Status append_request(const std::string& cell_id, int64_t run, const SentRequest& request);
   // Closes the unit, which no commit closed before: everything appended since the last commit
   // belongs to it. `note` is kept in the record for resume (stopping decisions, order
   // state).
@@ -145,6 +150,7 @@ struct Bundle {
   bool rows_alone = false;                   // of read_kept_rows()
   std::vector<Json> unit_notes;              // of the commits, in their order
   std::vector<Row> rows;                     // by order_index
+  std::vector<LoadedRequest> requests{};     // of phase load, in the order of their file
   std::map<std::string, Evidence> evidence;  // by cell_id, where present
   std::map<std::string, Json> parity;        // by cell_id, where present
   // Places in `rows` of those that the file calls ok and that can't be (row_rule.h): here they are

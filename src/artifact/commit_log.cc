@@ -26,10 +26,6 @@ Json record_to_json(const CommitRecord& record) {
   return json;
 }
 
-bool is_metrics(std::string_view name) {
-  return std::ranges::any_of(kPhases, [&](Phase phase) { return name == metrics_name(phase); });
-}
-
 // True for names below cells/ without a step out of it: files are read by these names. A cell's id
 // may hold "..", as a model's name may.
 bool is_of_cell(std::string_view name) {
@@ -49,8 +45,8 @@ Result<CommitRecord> record_from_json(const Json& json, const std::string& objec
     return bad_input("{}: expected an object at \"files\", found none", object);
   }
   for (const auto& [name, content] : json["files"].items()) {
-    if (!is_metrics(name) && !is_of_cell(name)) {
-      return bad_input("{}: expected a metrics file or one of a cell, found {}", object,
+    if (!is_of_rows(name) && !is_of_cell(name)) {
+      return bad_input("{}: expected a file of rows or one of a cell, found {}", object,
                        json_quoted(name));
     }
     ASSAY_TRY(const int64_t end, json_int(content, "bytes", object));
@@ -106,6 +102,11 @@ Status check_follows(const CommitLog& log, const CommitRecord& record, const std
 
 std::string metrics_name(Phase phase) {
   return std::string(phase_name(phase)) + "/metrics.csv";
+}
+
+bool is_of_rows(std::string_view name) {
+  return name == kRequestsName || name == kTokenTimesName ||
+         std::ranges::any_of(kPhases, [&](Phase phase) { return name == metrics_name(phase); });
 }
 
 uint64_t CommitLog::committed_bytes(const std::string& name) const {

@@ -17,6 +17,11 @@ namespace assay {
 
 // "prefill/metrics.csv": the name of a phase's metrics file, in commits and in the manifest.
 std::string metrics_name(Phase phase);
+// Requests of runs under load, and the times of their tokens (load/sent_request.h).
+inline constexpr const char* kRequestsName = "load/requests.csv";
+inline constexpr const char* kTokenTimesName = "load/token_times.csv";
+// True for the files that grow with rows: those of metrics, and these two.
+bool is_of_rows(std::string_view name);
 
 // Bytes that one commit added to a file that only grows: a metrics file, or a cell's stderr.log.
 struct CommittedBytes {

@@ -48,8 +48,7 @@ bool is_a_runs(const std::string& name) {
   const bool of_cell = name.starts_with("cells/") &&
                        (name.ends_with("/evidence.json") || name.ends_with("/parity.json") ||
                         name.ends_with("/stderr.log") || name.ends_with("/trace.json.gz"));
-  return of_cell || sitting_number(name) ||
-         std::ranges::any_of(kPhases, [&](Phase phase) { return name == metrics_name(phase); });
+  return of_cell || sitting_number(name) || is_of_rows(name);
 }
 
 std::unexpected<Error> foreign(const Folder& folder, const std::string& name) {

@@ -108,7 +108,8 @@ TEST(EvidenceFile, OfAnotherShapeIsRefusedByName) {
   const std::pair<const char*, const char*> refused[] = {
       {"[]", "cells/c000/evidence.json: expected an object, found []"},
       {R"({"phase":"warm"})",
-       "cells/c000/evidence.json: expected one of \"prefill\", \"kv_decode\", \"e2e_kv\" at phase, "
+       "cells/c000/evidence.json: expected one of \"prefill\", \"kv_decode\", \"e2e_kv\", "
+       "\"load\" at phase, "
        "found \"warm\""},
       {R"({"read_limit":{"bytes_per_s":"much"}})",
        "cells/c000/evidence.json: expected a number at read_limit.bytes_per_s, found \"much\""},

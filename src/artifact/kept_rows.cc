@@ -43,6 +43,18 @@ Status read_phase(const Folder& folder, Phase phase, std::vector<Row>& rows) {
   return status;
 }
 
+Status read_kept_requests(const Folder& folder, Bundle& bundle) {
+  if (!folder.has(kRequestsName)) return {};
+  ASSAY_TRY(const std::string requests, folder.read(kRequestsName, max_metrics_bytes()));
+  std::string times;
+  if (folder.has(kTokenTimesName)) {
+    ASSAY_TRY(times, folder.read(kTokenTimesName, max_metrics_bytes()));
+  }
+  ASSAY_TRY(bundle.requests,
+            parse_requests(requests, times, folder.path_of(kRequestsName).string()));
+  return {};
+}
+
 // The member "started_at", a time as a manifest has it.
 Result<std::string> start_of(const Json& json, const std::string& object) {
   ASSAY_TRY(std::string text, json_string(json, "started_at", object));
@@ -113,6 +125,7 @@ Result<Bundle> read_kept_rows(const fs::path& path) {
   ASSAY_TRY(bundle.manifest, parse_json(text, object));
   ASSAY_TRY(bundle.complete, json_bool(bundle.manifest, "complete", object));
   for (const Phase phase : kPhases) ASSAY_CHECK(read_phase(folder, phase, bundle.rows));
+  ASSAY_CHECK(read_kept_requests(folder, bundle));
   if (bundle.rows.empty()) {
     return bad_input("{}: expected rows in PHASE/metrics.csv, found none", path.string());
   }

@@ -60,6 +60,28 @@ Status read_rows(const Folder& folder, const CommitLog& log, const ListedFiles& 
   return status;
 }
 
+// The committed bytes of a file that grows; empty where there is none.
+Result<std::string> read_grown(const Folder& folder, const CommitLog& log, const ListedFiles& files,
+                               const std::string& name) {
+  const uint64_t committed = log.committed_bytes(name);
+  if (committed == 0) return std::string();
+  ASSAY_TRY(std::string text, folder.read(name, max_metrics_bytes()));
+  ASSAY_CHECK(check_committed_bytes(log, name, text, folder.path_of(name).string()));
+  if (files.complete()) ASSAY_CHECK(files.check_text(name, text));
+  text.resize(committed);
+  return text;
+}
+
+Status read_requests(const Folder& folder, const CommitLog& log, const ListedFiles& files,
+                     Bundle& bundle) {
+  ASSAY_TRY(const std::string requests, read_grown(folder, log, files, kRequestsName));
+  ASSAY_TRY(const std::string times, read_grown(folder, log, files, kTokenTimesName));
+  if (requests.empty()) return {};
+  ASSAY_TRY(bundle.requests,
+            parse_requests(requests, times, folder.path_of(kRequestsName).string()));
+  return {};
+}
+
 Status read_record(const Folder& folder, const ListedFiles& files, const std::string& name,
                    Bundle& bundle) {
   const std::string cell = fs::path(name).parent_path().filename().string();
@@ -90,9 +112,7 @@ Status read_cells(const Folder& folder, const CommitLog& log, const ListedFiles&
   }
   if (!files.complete()) return {};
   for (const auto& [name, entry] : files.entries()) {
-    const bool rows = std::ranges::any_of(
-        kPhases, [&, &of = name](Phase phase) { return of == metrics_name(phase); });
-    const bool read_elsewhere = rows || name == kStudyName || name == kCommitsName ||
+    const bool read_elsewhere = is_of_rows(name) || name == kStudyName || name == kCommitsName ||
                                 name == kEnvironmentName || sitting_number(name);
     const bool read_here =
         !record_of_cell(name).empty() && std::ranges::binary_search(present, name);
@@ -212,6 +232,7 @@ Status read_body(const Folder& folder, const ListedFiles& files, const CommitLog
   for (Phase phase : kPhases) {
     ASSAY_CHECK(read_rows(folder, log, files, phase, version, bundle));
   }
+  ASSAY_CHECK(read_requests(folder, log, files, bundle));
   ASSAY_CHECK(check_row_count(bundle, log));
   if (!std::ranges::is_sorted(bundle.rows, {}, &Row::order_index)) {
     std::ranges::stable_sort(bundle.rows, {}, &Row::order_index);

@@ -132,7 +132,7 @@ using Expected = std::optional<std::string_view>;
 
 Expected from_field(std::string_view text, Phase& value) {
   const auto phase = parse_phase(text);
-  if (!phase) return "prefill, kv_decode or e2e_kv";
+  if (!phase) return "prefill, kv_decode, e2e_kv or load";
   value = *phase;
   return std::nullopt;
 }
@@ -270,6 +270,9 @@ std::span<const std::string> row_columns(int64_t schema_version) {
       made.names.push_back(column_name(name));
       made.count[static_cast<size_t>(version)] = made.names.size();
     });
+    // A version may change other files alone.
+    for (size_t i = 1; i < made.count.size(); ++i)
+      made.count[i] = std::max(made.count[i], made.count[i - 1]);
     return made;
   }();
   const int64_t known = std::clamp<int64_t>(schema_version, 1, kBundleSchemaVersion);

@@ -106,7 +106,8 @@ TEST(Row, ColumnsAreTheSchema) {
   EXPECT_EQ(header(6), second +
                            ",process,kernels_loaded_delta,energy_j,yardstick_lookups_us,"
                            "yardstick_multiplies_us,cached_tokens_delta,client_ms\n");
-  EXPECT_EQ(kBundleSchemaVersion, 6);
+  EXPECT_EQ(header(7), header(6));  // of version 7 other files are new
+  EXPECT_EQ(kBundleSchemaVersion, 7);
 }
 
 TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {

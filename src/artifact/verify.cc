@@ -60,6 +60,7 @@ class Verifier {
   // Evidence and parity of files that nothing is wrong with so far.
   void read_records();
   void check_rows(const CommitLog& log);
+  void check_requests(const CommitLog& log);
 
   Folder folder_;
   Bundle heading_;  // without rows
@@ -195,10 +196,19 @@ void Verifier::check_rows(const CommitLog& log) {
     if (!parsed) add(parsed.error());
   }
   std::ranges::copy(rows.problems(), std::back_inserter(problems_));
+  check_requests(log);
   if (rows.rows() != log.rows()) {
     add(kCommitsName,
         fmt::format("expected {} as committed, found {}", counted(log.rows(), "row"), rows.rows()));
   }
+}
+
+void Verifier::check_requests(const CommitLog& log) {
+  const auto requests = check_grown(log, kRequestsName);
+  const auto times = check_grown(log, kTokenTimesName);
+  if (!requests) return;
+  const auto parsed = parse_requests(*requests, times.value_or(""), kRequestsName);
+  if (!parsed) add(parsed.error());
 }
 
 void Verifier::check_commits() {

@@ -50,6 +50,7 @@ struct BundleWriter::Impl {
   Status check_same_run(const BundleHeader& header) const;
   Status keep_sitting();
   Status append(const std::string& name, std::string_view bytes);
+  Status append_line(const std::string& name, const std::string& header, const std::string& line);
   Status append_row(const Row& row);
   bool cells_changed() const;
   Status ask_check();
@@ -215,15 +216,19 @@ Status BundleWriter::Impl::append(const std::string& name, std::string_view byte
   return {};
 }
 
-Status BundleWriter::Impl::append_row(const Row& row) {
-  const std::string name = metrics_name(row.phase);
-  std::string line = csv_line(row_to_fields(row));
+// A line of CSV, behind the header where the file is new.
+Status BundleWriter::Impl::append_line(const std::string& name, const std::string& header,
+                                       const std::string& line) {
+  if (line.empty()) return {};
   const auto there = grown.find(name);
-  if (there == grown.end() || there->second.size_bytes == 0) {
-    const auto columns = row_columns();
-    line.insert(0, csv_line({columns.begin(), columns.end()}));
-  }
-  ASSAY_CHECK(append(name, line));
+  const bool fresh = there == grown.end() || there->second.size_bytes == 0;
+  return append(name, fresh ? header + line : line);
+}
+
+Status BundleWriter::Impl::append_row(const Row& row) {
+  const auto columns = row_columns();
+  ASSAY_CHECK(append_line(metrics_name(row.phase), csv_line({columns.begin(), columns.end()}),
+                          csv_line(row_to_fields(row))));
   ++rows;
   return {};
 }
@@ -339,6 +344,16 @@ void BundleWriter::check_commits(CommitCheck check) {
 
 Status BundleWriter::append(const Row& row) {
   return impl_->guarded([&] { return impl_->append_row(row); });
+}
+
+Status BundleWriter::append_request(const std::string& cell_id, int64_t run,
+                                    const SentRequest& request) {
+  return impl_->guarded([&]() -> Status {
+    ASSAY_CHECK(
+        impl_->append_line(kRequestsName, requests_header(), request_line(cell_id, run, request)));
+    return impl_->append_line(kTokenTimesName, token_times_header(),
+                              token_times_line(cell_id, run, request));
+  });
 }
 
 Status BundleWriter::commit_unit(int64_t unit_index, const Json& note) {

@@ -12,6 +12,8 @@
 #include "base/records/json.h"
 #include "base/records/measured.h"
 #include "base/records/phase.h"
+#include "load/offered_load.h"
+#include "load/sent_request.h"
 
 namespace assay {
 
@@ -75,6 +77,12 @@ struct MeasureRequest {
   std::vector<WireRepetition> repetitions;  // a sample each, in this order
 };
 
+// One run of phase load; of workers whose backend serves load.
+struct OfferRequest {
+  WireShape shape;  // batch 1
+  OfferedLoad load;
+};
+
 struct ParityRequest {
   WireShape shape;  // phase kv_decode
   WirePrompt prompt;
@@ -99,8 +107,8 @@ struct ShutdownRequest {};
 
 struct Request {
   int64_t id = 0;
-  std::variant<HelloRequest, LoadRequest, PrepareRequest, MeasureRequest, ParityRequest,
-               ProfileRequest, EvidenceRequest, TokenizeRequest, ShutdownRequest>
+  std::variant<HelloRequest, LoadRequest, PrepareRequest, MeasureRequest, OfferRequest,
+               ParityRequest, ProfileRequest, EvidenceRequest, TokenizeRequest, ShutdownRequest>
       body;
 };
 
@@ -149,6 +157,17 @@ struct DoneReply {
   int64_t samples = 0;
 };
 
+// A request of an offered run, told once the run is over.
+struct RequestReply {
+  SentRequest request;
+};
+
+// The end of an offered run, behind its requests.
+struct OfferedReply {
+  int64_t requests = 0;
+  int64_t started_at_ns = 0;  // wall clock at the run's beginning
+};
+
 // The class of an error where tokens were chosen by logits that aren't finite, and of such a row.
 inline constexpr const char* kNonFinite = "non_finite";
 
@@ -187,8 +206,9 @@ bool announces_profile(const HelloReply& hello);
 
 struct Reply {
   int64_t id = 0;
-  std::variant<HelloReply, LoadedReply, PreparedReply, SampleReply, DoneReply, ParityReply,
-               ProfileReply, EvidenceReply, TokenizedReply, ByeReply, ErrorReply>
+  std::variant<HelloReply, LoadedReply, PreparedReply, SampleReply, DoneReply, RequestReply,
+               OfferedReply, ParityReply, ProfileReply, EvidenceReply, TokenizedReply, ByeReply,
+               ErrorReply>
       body;
 };
 

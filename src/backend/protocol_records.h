@@ -90,6 +90,14 @@ struct Record<MeasureRequest> {
 };
 
 template <>
+struct Record<OfferRequest> {
+  static constexpr const char* kType = "offer";
+  static constexpr auto kMembers =
+      std::tuple(wire::Flattened<OfferRequest, WireShape>{&OfferRequest::shape},
+                 field("load", &OfferRequest::load));
+};
+
+template <>
 struct Record<ParityRequest> {
   static constexpr const char* kType = "parity";
   static constexpr auto kMembers =
@@ -183,6 +191,20 @@ struct Record<DoneReply> {
 };
 
 template <>
+struct Record<RequestReply> {
+  static constexpr const char* kType = "request";
+  static constexpr auto kMembers = std::tuple(field("request", &RequestReply::request));
+};
+
+template <>
+struct Record<OfferedReply> {
+  static constexpr const char* kType = "offered";
+  static constexpr auto kMembers =
+      std::tuple(wire::whole("requests", &OfferedReply::requests, 0, kMostLoadRequests),
+                 wire::whole("started_at_ns", &OfferedReply::started_at_ns, 0, INT64_MAX));
+};
+
+template <>
 struct Record<ParityReply> {
   static constexpr const char* kType = "parity";
   static constexpr auto kMembers =
@@ -239,8 +261,10 @@ Fit broken_rule(const Message&) {
 Fit broken_rule(const HelloRequest& hello);
 Fit broken_rule(const PrepareRequest& prepare);
 Fit broken_rule(const MeasureRequest& measure);
+Fit broken_rule(const OfferRequest& offer);
 Fit broken_rule(const ParityRequest& parity);
 Fit broken_rule(const ProfileRequest& profile);
+Fit broken_rule(const RequestReply& reply);
 Fit broken_rule(const ParityReply& parity);
 Fit broken_rule(const ErrorReply& error);
 

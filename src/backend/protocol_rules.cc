@@ -70,6 +70,21 @@ Fit broken_rule(const MeasureRequest& measure) {
   return Misfit{"repetitions", "at least one repetition", "none"};
 }
 
+Fit broken_rule(const OfferRequest& offer) {
+  if (Fit fit = broken_rule(offer.shape, 0)) return fit;
+  if (offer.shape.phase != Phase::kLoad || offer.shape.batch != 1) {
+    return Misfit{"phase", "load, at batch 1",
+                  fmt::format("{}, {}", phase_name(offer.shape.phase), offer.shape.batch)};
+  }
+  const std::string wrong = wrong_load(offer.load);
+  return wrong.empty() ? Fit() : Misfit{"load", "a load that can be offered", wrong};
+}
+
+Fit broken_rule(const RequestReply& reply) {
+  const std::string wrong = wrong_request(reply.request);
+  return wrong.empty() ? Fit() : Misfit{"request", "a request that can be", wrong};
+}
+
 Fit broken_rule(const ParityRequest& parity) {
   if (Fit fit = broken_rule(parity.shape, kUnfedInParity)) return fit;
   if (parity.shape.phase != Phase::kKvDecode) {

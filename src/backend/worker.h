@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <string>
 
 #include "backend/message.h"
@@ -25,6 +26,12 @@ class Worker {
   // One repetition. The shape is the one that was prepared last.
   virtual WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
                                             int64_t repetition) = 0;
+  // One run under load; the shape is the one that was prepared last. Every request of it is told to
+  // `take`, by its number, whatever became of the run. Only of workers whose backend serves load.
+  using TakeRequest = std::function<void(SentRequest)>;
+  virtual WorkerResult<OfferedReply> offer(const OfferRequest&, const TakeRequest&) {
+    return std::unexpected(ErrorReply{"protocol_error", "this worker serves no load", false});
+  }
   // Greedy tokens: the prefill's, then one a decode step, new_tokens in all.
   virtual WorkerResult<ParityReply> parity(const ParityRequest& request) = 0;
   // The prepared shape once, traced. Only of workers whose description announces `profile`.

@@ -246,6 +246,26 @@ ClientResult<void> WorkerClient::measure(const MeasureRequest& request, double t
   return {};
 }
 
+ClientResult<OfferedReply> WorkerClient::offer(const OfferRequest& request, double timeout_s,
+                                               const std::function<void(SentRequest)>& on_request) {
+  const auto id = impl_->send(request, timeout_s);
+  if (!id) return std::unexpected(id.error());
+  for (int64_t told = 0; told <= kMostLoadRequests; ++told) {
+    auto reply = impl_->read_reply(*id, timeout_s);
+    if (!reply) return std::unexpected(reply.error());
+    if (auto* const one = std::get_if<RequestReply>(&reply->body);
+        one && one->request.number == told) {
+      on_request(std::move(one->request));
+      continue;
+    }
+    const auto* const offered = std::get_if<OfferedReply>(&reply->body);
+    if (offered && offered->requests == told) return *offered;
+    break;
+  }
+  return impl_->killed(FailureKind::kError, "protocol_error",
+                       "expected the run's requests by their numbers, and their count behind them");
+}
+
 ClientResult<ParityReply> WorkerClient::parity(const ParityRequest& request, double timeout_s) {
   auto reply = impl_->ask<ParityReply>(request, timeout_s);
   if (!reply) return reply;

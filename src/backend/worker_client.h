@@ -67,6 +67,9 @@ class WorkerClient {
   // Calls `on_sample` in the order of request.repetitions; `timeout_s` is for each.
   ClientResult<void> measure(const MeasureRequest& request, double timeout_s,
                              const std::function<void(const SampleReply&)>& on_sample);
+  // Calls `on_request` with every request that is told, also where the run then fails.
+  ClientResult<OfferedReply> offer(const OfferRequest& request, double timeout_s,
+                                   const std::function<void(SentRequest)>& on_request);
   ClientResult<ParityReply> parity(const ParityRequest& request, double timeout_s);
   ClientResult<EvidenceReply> evidence(const EvidenceRequest& request, double timeout_s);
   // For workers whose hello announces it (announces_profile()).

@@ -114,6 +114,22 @@ class Loop {
     return reply(id, DoneReply{static_cast<int64_t>(measure.repetitions.size())});
   }
 
+  Status handle(int64_t id, const OfferRequest& offer) {
+    if (shape_ != offer.shape) {
+      return reply(id, out_of_order("expected prepare with this shape before offer"));
+    }
+    Status told;
+    int64_t requests = 0;
+    const auto take = [&](SentRequest request) {
+      ++requests;
+      if (told) told = reply(id, RequestReply{std::move(request)});
+    };
+    auto offered = guarded([&] { return worker_.offer(offer, take); });
+    ASSAY_CHECK(std::move(told));
+    if (offered) offered->requests = requests;
+    return answer(id, std::move(offered));
+  }
+
   Status handle(int64_t id, const ParityRequest& parity) {
     shape_.reset();  // parity may have used the cache for its own shape
     return answer(id, guarded([&] { return worker_.parity(parity); }));

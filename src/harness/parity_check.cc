@@ -19,7 +19,8 @@ ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, Bun
       recorded_(recorded),
       baseline_(arms_baseline_first(study).front()) {
   for (const Cell& cell : plan.cells) {
-    if (cell.model != model) continue;
+    // Every request under load has a prompt of its own.
+    if (cell.model != model || cell.phase == Phase::kLoad) continue;
     const ParityKey key{cell.scenario, cell.batch};
     keys_.insert(key);
     longest_[key] = std::max(longest_[key], cell.new_tokens);

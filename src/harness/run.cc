@@ -12,6 +12,7 @@
 #include "harness/after_timing.h"
 #include "harness/run_inputs.h"
 #include "harness/unit_runner.h"
+#include "study/load_study.h"
 
 namespace assay {
 namespace {
@@ -355,6 +356,14 @@ Json study_summary(const Study& study) {
                   {"warmup", study.warmup},       {"repetitions", study.repetitions},
                   {"processes", study.processes}, {"arms", std::move(arms)}};
   if (!study.require.empty()) summary["require"] = study.require;
+  if (study.load) {
+    summary["load"]["slo"] = record_to_json(study.load->slo);
+    for (const Cell& cell : make_plan(study).cells) {
+      OfferedLoad load = offered_load(study, cell, 0);
+      load.trace.clear();
+      summary["load"]["offered"][study.scenarios[cell.scenario].name] = record_to_json(load);
+    }
+  }
   if (study.sides) summary["sides"] = {{"base", study.sides->base}, {"cand", study.sides->cand}};
   return summary;
 }

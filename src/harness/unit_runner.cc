@@ -7,8 +7,11 @@
 #include <cmath>
 #include <set>
 
+#include "artifact/row_rule.h"
 #include "base/add_once.h"
 #include "harness/stopping.h"
+#include "load/load_run.h"
+#include "study/load_study.h"
 #include "study/prompt_index.h"
 
 namespace assay {
@@ -57,6 +60,7 @@ struct UnitRunner::Job {
   bool first_of_process = false;   // its worker hasn't served the cell before
   std::optional<std::string> gpu;  // that the arm computes on
   std::set<std::string> throttle_reasons;
+  std::vector<SentRequest> sent;           // of the run under load that was offered last
   std::optional<double> gpu_others_share;  // of the GPU's time; absent: no other program
 };
 
@@ -91,6 +95,7 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
           .failure = {},
           .gpu = {},
           .throttle_reasons = {},
+          .sent = {},
           .gpu_others_share = {}};
   job.shape = {cell.phase, cell.batch, cell.new_tokens, cache_capacity(lengths, cell.new_tokens)};
   for (int64_t i = 0; i < unit.warmups; ++i) job.repetitions.push_back(unit.first_warmup + i);
@@ -160,10 +165,49 @@ ClientResult<void> UnitRunner::warm_up_again(Job& job) {
   job.first_of_process = job.worker->warmed_cells.insert(job.unit.cell).second;
   if (!job.first_of_process || job.unit.first_of_round) return {};
   for (int64_t repetition = -study_.warmup; repetition < 0; ++repetition) {
-    const auto sample = measure(job, repetition);
-    if (!sample) return std::unexpected(sample.error());
+    const auto row = study_.load ? offer(job, repetition) : sampled(job, repetition);
+    if (!row) return std::unexpected(row.error());
   }
+  job.sent.clear();
   return {};
+}
+
+// The longest that a run may take: every request its limit, and the schedule.
+double run_limit_s(const Study& study, const OfferedLoad& load) {
+  const auto requests = static_cast<double>(load.requests.value_or(0));
+  const auto at_once = static_cast<double>(load.point.concurrency.value_or(1));
+  const double schedule_s = load.point.speed  ? load.trace.back().at_s / *load.point.speed
+                            : load.duration_s ? *load.duration_s
+                            : load.point.rate ? 20 * requests / *load.point.rate
+                                              : study.timeout_s * std::ceil(requests / at_once);
+  constexpr double kGrace_s = 30;
+  return schedule_s + study.timeout_s + kGrace_s;
+}
+
+// The row's figures of a run. A run that tells nothing of the server isn't ok.
+void put_run(const OfferedLoad& load, const ServiceBounds& bounds,
+             std::span<const SentRequest> sent, Row& row) {
+  const auto lose = [&](RowStatus status, std::string error_class) {
+    row.status = status;
+    row.error_class = std::move(error_class);
+  };
+  const auto figures = load_run_figures(load, bounds, sent);
+  if (!figures) return lose(RowStatus::kFalseSuccess, "run_too_short");
+  if (!figures->latency_ms) {
+    const auto most = std::ranges::max_element(figures->failed, {},
+                                               [](const auto& failed) { return failed.second; });
+    const auto of_class = std::ranges::find(sent, most->first, &SentRequest::error_class);
+    return lose(parse_row_status(of_class->status).value_or(RowStatus::kError), most->first);
+  }
+  row.latency_ms = figures->latency_ms->mean;
+  row.ttft_ms = figures->ttft_ms->mean;
+  row.client_ms = row.latency_ms;
+  row.tokens = std::llround(figures->tokens_per_s * figures->window.seconds());
+  row.tokens_per_s = figures->tokens_per_s;
+  const LoadSpread& late = *figures->late_ms;
+  if (late.p99.value_or(late.most) > lateness_bound_ms(*figures)) {
+    lose(RowStatus::kFalseSuccess, "sent_late");
+  }
 }
 
 // One request a repetition, so that the row is on disk before the next one starts, and nothing of
@@ -179,6 +223,22 @@ ClientResult<SampleReply> UnitRunner::measure(Job& job, int64_t repetition) {
                                                 [&](const SampleReply& reply) { sample = reply; });
   if (!done) return std::unexpected(done.error());
   return sample;
+}
+
+// A run under load as a row, and its requests beside it.
+ClientResult<Row> UnitRunner::offer(Job& job, int64_t repetition) {
+  const OfferedLoad load = offered_load(study_, job.cell, repetition);
+  job.sent.clear();
+  const auto offered =
+      job.worker->client->offer({job.shape, load}, run_limit_s(study_, load),
+                                [&](SentRequest sent) { job.sent.push_back(std::move(sent)); });
+  if (!offered) return std::unexpected(offered.error());
+  Row row = blank_row(job, repetition);
+  row.started_at_ns = offered->started_at_ns;
+  row.status = RowStatus::kOk;
+  put_run(load, study_.load->slo, job.sent, row);
+  mark_false_success(row, {});
+  return row;
 }
 
 Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
@@ -198,16 +258,29 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
   row.padding = padding_scope_name(study_.padding_scope);
   row.phase = job.cell.phase;
   row.scenario = study_.scenarios[job.cell.scenario].name;
-  row.prompt_id = std::to_string(prompt);
+  row.prompt_id = std::to_string(study_.load ? 0 : prompt);
   row.batch = job.cell.batch;
   row.prompt_tokens = job.lengths[prompt].tokens;
   row.padded_tokens = job.lengths[prompt].padded;
+  if (study_.load) {
+    row.prompt_tokens = row.padded_tokens =
+        mean_length(offered_load(study_, job.cell, repetition).prompt_tokens);
+  }
   row.new_tokens = job.cell.new_tokens;
   row.repetition = repetition;
   row.block = job.unit.block;
   row.order_index = state_.committed_rows + job.rows;
   row.cold = repetition < 0;
   row.process = job.process;
+  return row;
+}
+
+ClientResult<Row> UnitRunner::sampled(Job& job, int64_t repetition) {
+  const auto sample = measure(job, repetition);
+  if (!sample) return std::unexpected(sample.error());
+  Row row = sample_row(job, repetition, *sample);
+  if (row.status == RowStatus::kOk) note_work(job, row, *sample);
+  if (context_.monitor && !sample->recalled) note_conditions(job, row);
   return row;
 }
 
@@ -280,15 +353,17 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
     // Figures "since the last sample" are then this repetition's.
     if (context_.monitor) context_.monitor->sample();
     if (context_.gpus && job.gpu) context_.gpus->read(*job.gpu);
-    const auto sample = measure(job, repetition);
-    if (!sample) {
-      if (sample.error().kind == FailureKind::kInterrupted) return UnitEnd::kInterrupted;
-      ASSAY_CHECK(fail_rest(job, i, sample.error()));
+    auto measured = study_.load ? offer(job, repetition) : sampled(job, repetition);
+    if (!measured && measured.error().kind == FailureKind::kInterrupted)
+      return UnitEnd::kInterrupted;
+    for (const SentRequest& sent : job.sent)
+      ASSAY_CHECK(bundle_.append_request(job.cell.id, repetition, sent));
+    job.sent.clear();
+    if (!measured) {
+      ASSAY_CHECK(fail_rest(job, i, measured.error()));
       return UnitEnd::kCommitted;
     }
-    Row row = sample_row(job, repetition, *sample);
-    if (row.status == RowStatus::kOk) note_work(job, row, *sample);
-    if (context_.monitor && !sample->recalled) note_conditions(job, row);
+    Row row = *std::move(measured);
     ASSAY_CHECK(append(job, std::move(row)));
     const bool more =
         may_add && i + 1 == job.repetitions.size() &&

@@ -41,6 +41,8 @@ class UnitRunner {
   ClientResult<void> make_ready(Job& job);
   ClientResult<void> warm_up_again(Job& job);
   ClientResult<SampleReply> measure(Job& job, int64_t repetition);
+  ClientResult<Row> sampled(Job& job, int64_t repetition);
+  ClientResult<Row> offer(Job& job, int64_t repetition);
   Row blank_row(const Job& job, int64_t repetition) const;
   Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample);
   Status append(Job& job, Row row);

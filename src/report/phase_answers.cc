@@ -8,6 +8,7 @@
 #include "base/text/listed.h"
 #include "base/text/text.h"
 #include "report/growth.h"
+#include "report/load_report.h"
 #include "report/sections/sections.h"
 
 namespace assay {
@@ -465,10 +466,24 @@ std::string_view phase_title(Phase phase) {
     case Phase::kKvDecode:
       return "Decode";
     case Phase::kE2eKv:
+      return "Prefill and decode together";
+    case Phase::kLoad:
       break;
   }
-  return "Prefill and decode together";
+  return "Under load";
 }
+
+namespace {
+
+// The load that each arm serves; where there are several, then how their mean latencies compare.
+std::string load_sentence(const Findings& findings, const PhaseStrata& strata,
+                          const PhaseAnswer& answer) {
+  std::string text = join(load_sentences(findings), " ");
+  if (answer.arms.size() > 1) text += " Mean latency: " + sentence_of(findings, strata, answer);
+  return text;
+}
+
+}  // namespace
 
 std::vector<PhaseAnswer> phase_answers(const Findings& findings) {
   std::vector<PhaseAnswer> all;
@@ -482,7 +497,9 @@ std::vector<PhaseAnswer> phase_answers(const Findings& findings) {
         answer.arms.push_back(figures_of(findings, phase, arm, strata));
       }
     }
-    answer.sentence = sentence_of(findings, strata, answer);
+    answer.sentence = phase == Phase::kLoad && !findings.load.points.empty()
+                          ? load_sentence(findings, strata, answer)
+                          : sentence_of(findings, strata, answer);
     answer.growth = growth_sentence(findings, phase);
     all.push_back(std::move(answer));
   }

@@ -13,6 +13,7 @@
 #include "report/html/page.h"
 #include "report/judgements/gate_report.h"
 #include "report/judgements/route_report.h"
+#include "report/load_report.h"
 #include "report/phase_answers.h"
 #include "report/sections/sections.h"
 #include "report/slow_calls.h"
@@ -61,6 +62,8 @@ std::vector<ReportSection> report_sections(const Findings& findings, Detail deta
   }
   for (const Phase phase : kPhases) {
     if (!has_phase(findings, phase)) continue;
+    if (phase == Phase::kLoad && !findings.load.points.empty())
+      sections.push_back(load_section(findings));
     sections.push_back(latency_section(findings, phase, detail));
     sections.push_back(contrast_section(findings, phase, detail));
     if (has_tails(findings, phase)) sections.push_back(tail_section(findings, phase));

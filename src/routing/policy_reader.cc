@@ -41,11 +41,11 @@ Result<std::pair<int64_t, int64_t>> token_range(const YamlValue& value) {
 Result<Phase> phase_of(const YamlValue& value) {
   static const PolicyKeys kNames = [] {
     PolicyKeys names;
-    for (const Phase phase : kPhases) names.emplace_back(phase_name(phase));
+    for (const Phase phase : kRequestPhases) names.emplace_back(phase_name(phase));
     return names;
   }();
   ASSAY_TRY(const size_t index, value.one_of(kNames));
-  return kPhases[index];
+  return kRequestPhases[index];
 }
 
 Result<PolicyTrigger> read_trigger(const YamlValue& value) {

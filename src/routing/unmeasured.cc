@@ -101,7 +101,7 @@ std::vector<std::string> unmeasured(const Samples& samples) {
     out.push_back(
         fmt::format("{} of {}: {}", phase_name(one.phase), join(one.models, ", "), one.text));
   }
-  for (const Phase phase : kPhases) {
+  for (const Phase phase : kRequestPhases) {
     if (std::ranges::find(samples.strata, phase, &Stratum::phase) != samples.strata.end()) continue;
     out.push_back(fmt::format("all of {}", phase_name(phase)));
   }

@@ -115,6 +115,23 @@ std::string scenario_lines(const BenchTests& tests) {
   return lines;
 }
 
+std::string load_lines(const BenchTests& tests) {
+  const BenchLoad& load = tests.load;
+  std::string text = "load:\n";
+  if (!load.concurrency.empty())
+    text += fmt::format("  concurrency: {}\n", numbers(load.concurrency));
+  if (!load.rates.empty()) text += fmt::format("  rate: [{}]\n", fmt::join(load.rates, ", "));
+  if (!load.arrivals.empty()) text += fmt::format("  arrivals: {}\n", load.arrivals);
+  if (load.duration_s > 0) text += fmt::format("  duration_s: {}\n", load.duration_s);
+  if (load.requests > 0) text += fmt::format("  requests: {}\n", load.requests);
+  text += fmt::format("  prompt_tokens: {}\n  new_tokens: {}\n", numbers(tests.prompts),
+                      numbers(tests.generations));
+  if (load.slo.empty()) return text;
+  std::vector<std::string> bounds;
+  for (const auto& [key, ms] : load.slo) bounds.push_back(fmt::format("{}: {}", key, ms));
+  return text + fmt::format("  slo: {{{}}}\n", join(bounds, ", "));
+}
+
 }  // namespace
 
 std::string bench_study(const BenchTests& tests) {
@@ -123,6 +140,8 @@ std::string bench_study(const BenchTests& tests) {
   text += "arms:\n";
   if (!tests.server.is_null()) text += server_line(tests.server);
   for (const std::string& arm : tests.arms) text += arm_lines(tests, arm);
+  if (tests.load.any())
+    return text + load_lines(tests) + fmt::format("repetitions: {}\n", tests.repetitions);
   std::vector<std::string> phases;
   if (!tests.prompts.empty()) phases.emplace_back(phase_name(Phase::kPrefill));
   if (!tests.generations.empty()) phases.emplace_back(phase_name(Phase::kKvDecode));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,18 @@ namespace assay {
 struct BenchModel {
   std::string name;
   std::string path;
+};
+
+// Load that a server is measured under, in the place of single requests.
+struct BenchLoad {
+  std::vector<int64_t> concurrency = {};
+  std::vector<double> rates = {};     // requests a second
+  std::string arrivals = {};          // empty: the study's default
+  double duration_s = 0;              // of a run; 0: `requests` alone end it
+  int64_t requests = 0;               // likewise
+  std::map<std::string, double> slo;  // bounds in ms by the study's keys
+
+  bool any() const { return !concurrency.empty() || !rates.empty(); }
 };
 
 // The tests: every test on every arm of every model. Words stand as in a study file, which checks
@@ -35,6 +48,7 @@ struct BenchTests {
   int64_t repetitions = 20;
   // Keys of an arm of backend http, which then is the only one; null: none.
   Json server = nullptr;
+  BenchLoad load = {};  // of a server; its requests' lengths are drawn from prompts and generations
 };
 
 // The text of a study that prefills a prompt only, and decodes behind those of `depths` only.

@@ -91,6 +91,7 @@ double starts(const Study& study) {
 template <typename Seconds>
 double parity_seconds(const Study& study, const Seconds& seconds) {
   double sum = 0;
+  if (study.load) return sum;
   for (const StudyScenario& scenario : study.scenarios) {
     const auto longest = longest_generation(study, scenario);
     if (!longest) continue;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "study/load_study.h"
 
 namespace assay {
 namespace {
@@ -217,6 +218,7 @@ Json study_to_json(const Study& study) {
                   {"prompt_tokens", scenario.prompt_tokens},
                   {"text", scenario.text}};
     for (const Phase phase : scenario.phases) entry["phases"].push_back(phase_name(phase));
+    if (scenario.load) entry["load"] = record_to_json(*scenario.load);
     json["scenarios"].push_back(std::move(entry));
   }
   json["token_lengths"] = study.token_lengths;
@@ -246,6 +248,7 @@ Json study_to_json(const Study& study) {
   }
   json["seed"] = study.seed;
   if (!study.require.empty()) json["require"] = study.require;
+  if (study.load) json["load"] = load_to_json(*study.load);
   if (study.sides) json["sides"] = {{"base", study.sides->base}, {"cand", study.sides->cand}};
   return json;
 }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMaxScenarios = 256;
 constexpr size_t kMaxPrompts = 1024;
+constexpr size_t kMaxListed = 64;  // batch sizes, decode lengths
 
 struct Builtin {
   std::string_view name;
@@ -82,6 +83,23 @@ Result<StudyScenario> parse_map(const YamlValue& value, std::span<const Phase> p
 }
 
 }  // namespace
+
+Result<std::vector<int64_t>> parse_integers(const YamlValue& value, int64_t max) {
+  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
+  if (items.size() > kMaxListed) {
+    return value.error(fmt::format("at most {} values", kMaxListed),
+                       fmt::format("{}", items.size()));
+  }
+  std::vector<int64_t> integers;
+  for (const YamlValue& item : items) {
+    ASSAY_TRY(const int64_t integer, item.integer(1, max));
+    if (std::ranges::find(integers, integer) != integers.end()) {
+      return item.error("each value once", fmt::format("{} again", integer));
+    }
+    integers.push_back(integer);
+  }
+  return integers;
+}
 
 bool runs_in(const StudyScenario& scenario, Phase phase) {
   return scenario.phases.empty() ||

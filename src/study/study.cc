@@ -10,6 +10,7 @@
 #include "study/arm_options.h"
 #include "study/arms.h"
 #include "study/command_arm.h"
+#include "study/load_study.h"
 #include "study/require.h"
 #include "study/scenarios.h"
 #include "study/yaml_reader.h"
@@ -20,7 +21,6 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr size_t kMaxModels = 64;
-constexpr size_t kMaxListed = 64;  // batch sizes, decode lengths
 constexpr int64_t kMaxBatch = 4096;
 constexpr int64_t kMaxRepetitions = 1'000'000;
 constexpr int64_t kMaxProcesses = 1000;
@@ -31,23 +31,6 @@ constexpr std::array kPaddingScopes = {PaddingScope::kNone, PaddingScope::kScena
                                        PaddingScope::kGlobal};
 constexpr std::array kParityTimes = {ParityTime::kBefore, ParityTime::kAfter};
 constexpr std::array kOrders = {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved};
-
-Result<std::vector<int64_t>> parse_integers(const YamlValue& value, int64_t max) {
-  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
-  if (items.size() > kMaxListed) {
-    return value.error(fmt::format("at most {} values", kMaxListed),
-                       fmt::format("{}", items.size()));
-  }
-  std::vector<int64_t> integers;
-  for (const YamlValue& item : items) {
-    ASSAY_TRY(const int64_t integer, item.integer(1, max));
-    if (std::ranges::find(integers, integer) != integers.end()) {
-      return item.error("each value once", fmt::format("{} again", integer));
-    }
-    integers.push_back(integer);
-  }
-  return integers;
-}
 
 Result<StudyModel> parse_model(const YamlValue& value) {
   static const Words known = {"path", "arch", "dtype", "name"};
@@ -174,8 +157,9 @@ Status parse_subjects(const YamlMap& map, Study& study) {
   ASSAY_TRY(study.models, parse_models(models));
   ASSAY_TRY(const YamlValue arms, map.require("arms"));
   ASSAY_TRY(study.arms, parse_arms(arms));
+  if (const auto load = map.find("load")) return parse_load_study(map, *load, study);
   ASSAY_TRY(const YamlValue phase_list, map.require("phases"));
-  ASSAY_TRY(study.phases, parse_phases(phase_list, kPhases));
+  ASSAY_TRY(study.phases, parse_phases(phase_list, kRequestPhases));
   ASSAY_TRY(const YamlValue scenarios, map.require("scenarios"));
   ASSAY_TRY(study.scenarios, parse_scenarios(scenarios, study.phases));
   for (const Phase phase : study.phases) {
@@ -353,7 +337,7 @@ Result<Study> parse_study(std::string_view yaml, std::string_view object) {
       "name",  "models",   "arms",        "phases",    "scenarios",         "token_lengths",
       "batch", "padding",  "repetitions", "warmup",    "processes",         "stopping",
       "order", "baseline", "parity",      "timeout_s", "compile_timeout_s", "seed",
-      "cpus",  "require"};
+      "cpus",  "require",  "load"};
   ASSAY_TRY(const YamlNode tree, parse_yaml(yaml, object));
   const YamlValue root(tree, object, "");
   ASSAY_TRY(const YamlMap map, root.map(known));

@@ -11,6 +11,7 @@
 #include "base/records/json.h"
 #include "base/records/phase.h"
 #include "base/result.h"
+#include "load/offered_load.h"
 
 namespace assay {
 
@@ -42,8 +43,9 @@ struct StudyScenario {
   // Prompt lengths in tokens, one prompt each (prompt_id 0, 1, ...); repetitions cycle through
   // them.
   std::vector<int64_t> prompt_tokens;
-  std::string text;             // a prompt of the user's instead; empty: prompt_tokens has them
-  std::vector<Phase> phases{};  // of the study's; empty: all of them
+  std::string text;                 // a prompt of the user's instead; empty: prompt_tokens has them
+  std::vector<Phase> phases{};      // of the study's; empty: all of them
+  std::optional<LoadPoint> load{};  // phase load: the point of the load curve that it is
 };
 
 // True if the scenario is measured in this phase of its study.
@@ -75,6 +77,15 @@ struct Stopping {
   double margin = 0.03;
 };
 
+// The requests that phase load offers at each of its points (load_study.h).
+struct StudyLoad {
+  OfferedLoad offered;       // but for its point and seed; lengths that it lacks are the scenario's
+  bool own_prompts = false;  // true if `offered` has the prompts' lengths
+  bool own_new_tokens = false;
+  std::string trace_file = {};  // as written; empty: no trace
+  ServiceBounds slo = {};
+};
+
 // The programs of a study that measures two side by side (sides.h).
 struct StudySides {
   std::string base;
@@ -104,7 +115,8 @@ struct Study {
   double timeout_s = 120;          // of one repetition, and of load each
   double compile_timeout_s = 120;  // of prepare; default: timeout_s
   uint64_t seed = 42;
-  Json require = Json::object();  // demands on the stack (require.h); empty: none
+  Json require = Json::object();    // demands on the stack (require.h); empty: none
+  std::optional<StudyLoad> load{};  // present in a study whose only phase is load
   // Present: arms 2i and 2i + 1 are one arm under the base's program and under the candidate's.
   std::optional<StudySides> sides{};
 };

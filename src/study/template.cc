@@ -89,6 +89,9 @@ order: interleaved
 # affects all of them. If the key is absent, native arms with the same number of `threads` do.
 # cpus: together
 
+# A server under load, in the place of phases and batch: docs/servers.md has every key.
+# load: {concurrency: [1, 4], rate: [2], duration_s: 30, slo: {ttft_ms: 200, itl_ms: 30}}
+
 # Seconds for one repetition, and for loading. compile_timeout_s is for preparing (default: timeout_s).
 timeout_s: 120
 

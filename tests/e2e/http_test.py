@@ -210,7 +210,7 @@ class LlamaCpp(ProgramTest):
         actual = json.loads(evidence.read_text())["reported"]["actual"]
         self.assertEqual((actual["api"], actual["prompts"], actual["server"]["vocab_size"]), ("llama_server", "ids", 49152))
         self.succeed("verify", "real")
-        running = subprocess.run(["pgrep", "-f", str(HERE / "llama_server.py")], capture_output=True, text=True).stdout
+        running = subprocess.run(["pgrep", "-f", f"{HERE / 'llama_server.py'} {self.model} 1$"], capture_output=True, text=True).stdout
         self.assertEqual(running, "", "every server has ended")
 
 

@@ -142,9 +142,15 @@ void describe_energy(const Group& group, double confidence, Latency& latency) {
   }
 }
 
-// Tokens over time: the harmonic mean of the rows' rates, each row's work weighing the same.
+// Tokens over time: the harmonic mean of the rows' rates, each row's work weighing the same. Runs
+// under load are as long as one another: their mean.
 std::optional<double> tokens_per_s(const Group& group) {
   double seconds_a_token = 0;
+  if (!group.warm.empty() && group.warm.front()->phase == Phase::kLoad) {
+    double sum = 0;
+    for (const Row* row : group.warm) sum += row->tokens_per_s.value_or(0);
+    return sum / static_cast<double>(group.warm.size());
+  }
   for (const Row* row : group.warm) {
     if (!row->tokens_per_s || !(*row->tokens_per_s > 0)) return std::nullopt;
     seconds_a_token += 1 / *row->tokens_per_s;

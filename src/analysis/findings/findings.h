@@ -14,6 +14,7 @@
 #include "analysis/findings/contrast.h"
 #include "analysis/findings/decision.h"
 #include "analysis/findings/latency.h"
+#include "analysis/findings/load.h"
 #include "analysis/findings/model_size.h"
 #include "analysis/findings/named.h"
 #include "analysis/findings/options.h"
@@ -31,7 +32,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 20;
+inline constexpr int kFindingsSchemaVersion = 21;
 
 struct Findings {
   AnalysisOptions options;
@@ -47,6 +48,7 @@ struct Findings {
   std::vector<ArmSlowCalls> slow_calls;  // of groups that have one
   std::vector<CompileCost> compile_costs;
   std::vector<ReadShare> read_shares;
+  LoadSummary load;
   std::vector<CellProfile> profiles;
   std::vector<StratumBlocks> blocks;  // of strata that several arms were measured on
   std::vector<Contrast> contrasts;

@@ -67,9 +67,23 @@ struct Timeline {
   std::vector<TimelineLane> lanes;
 };
 
+// One run under load over its time, in equal slices.
+struct LoadTimeline {
+  size_t stratum = 0;
+  std::string arm;
+  int64_t run = 0;
+  double slice_s = 0;
+  double window_begin_s = 0;  // of the requests that count
+  double window_end_s = 0;
+  std::vector<double> in_flight;     // mean of each slice
+  std::vector<double> tokens_per_s;  // that came in each
+  std::vector<int64_t> failed;       // requests that failed in each
+};
+
 struct PlottedRows {
   std::vector<PlottedGroup> groups;  // by stratum, then arm
   std::vector<Timeline> timelines;
+  std::vector<LoadTimeline> load;  // the first run of each arm at each point
 };
 
 }  // namespace assay

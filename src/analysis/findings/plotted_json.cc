@@ -67,10 +67,20 @@ struct Record<Timeline> {
                  field("length_ms", &T::length_ms), field("lanes", &T::lanes));
 };
 template <>
+struct Record<LoadTimeline> {
+  using T = LoadTimeline;
+  static constexpr auto kMembers =
+      std::tuple(findings_record::Place<T>{}, field("arm", &T::arm), field("run", &T::run),
+                 field("slice_s", &T::slice_s), field("window_begin_s", &T::window_begin_s),
+                 field("window_end_s", &T::window_end_s), field("in_flight", &T::in_flight),
+                 field("tokens_per_s", &T::tokens_per_s), field("failed", &T::failed));
+};
+template <>
 struct Record<PlottedRows> {
   using T = PlottedRows;
   static constexpr auto kMembers =
-      std::tuple(field("groups", &T::groups), field("timelines", &T::timelines));
+      std::tuple(field("groups", &T::groups), field("timelines", &T::timelines),
+                 field_may_lack("load", &T::load));
 };
 
 namespace {

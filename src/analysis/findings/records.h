@@ -337,20 +337,53 @@ struct Record<SizeAnalysis> {
       field("interaction_p_holm", &T::interaction_p_holm), field("crossovers", &T::crossovers));
 };
 template <>
+struct Record<OverRuns> {
+  using T = OverRuns;
+  static constexpr auto kMembers =
+      std::tuple(field("mean", &T::mean), field("interval", &T::interval),
+                 field("least", &T::least), field("most", &T::most));
+};
+template <>
+struct Record<LatencyOverRuns> {
+  using T = LatencyOverRuns;
+  static constexpr auto kMembers = std::tuple(field("mean", &T::mean), field("p50", &T::p50),
+                                              field("p95", &T::p95), field("p99", &T::p99));
+};
+template <>
+struct Record<LoadFigures> {
+  using T = LoadFigures;
+  static constexpr auto kMembers = std::tuple(
+      findings_record::Place<T>{}, field("arm", &T::arm), field("point", &T::point),
+      field("runs", &T::runs), field("lost_runs", &T::lost_runs), field("window_s", &T::window_s),
+      field("requests", &T::requests), field("failed", &T::failed),
+      field("offered_per_s", &T::offered_per_s), field("requests_per_s", &T::requests_per_s),
+      field("tokens_per_s", &T::tokens_per_s), field("latency_ms", &T::latency_ms),
+      field("ttft_ms", &T::ttft_ms), field("tpot_ms", &T::tpot_ms), field("itl_ms", &T::itl_ms),
+      field("within_bounds", &T::within_bounds), field("good_per_s", &T::good_per_s),
+      field("kept", &T::kept), field("in_flight", &T::in_flight),
+      field("most_in_flight", &T::most_in_flight), field("late_p99_ms", &T::late_p99_ms),
+      field("growing_runs", &T::growing_runs));
+};
+template <>
+struct Record<LoadSummary> {
+  using T = LoadSummary;
+  static constexpr auto kMembers = std::tuple(field("slo", &T::slo), field("points", &T::points));
+};
+template <>
 struct Record<Findings> {
   using T = Findings;
-  static constexpr auto kMembers =
-      std::tuple(findings_record::IdentityMember{}, field("study", &T::study),
-                 field("sittings", &T::sittings), field("options", &T::options),
-                 field("requirements", &T::requirements), findings_record::StrataWithPrompts{},
-                 field("outcomes", &T::outcomes), field("latencies", &T::latencies),
-                 field("tails", &T::tails), field("slow_calls", &T::slow_calls),
-                 field("compile_costs", &T::compile_costs), field("read_shares", &T::read_shares),
-                 field("profiles", &T::profiles), field("pairing", &T::blocks),
-                 field("contrasts", &T::contrasts), field("combined", &T::combined),
-                 field("not_comparable", &T::not_comparable), field("findings", &T::named),
-                 field("decisions", &T::decisions), field("phase_splits", &T::splits),
-                 text_or_null("model_size_unit", &T::size_unit), field("model_sizes", &T::sizes));
+  static constexpr auto kMembers = std::tuple(
+      findings_record::IdentityMember{}, field("study", &T::study), field("sittings", &T::sittings),
+      field("options", &T::options), field("requirements", &T::requirements),
+      findings_record::StrataWithPrompts{}, field("outcomes", &T::outcomes),
+      field("latencies", &T::latencies), field("tails", &T::tails),
+      field("slow_calls", &T::slow_calls), field("compile_costs", &T::compile_costs),
+      field("read_shares", &T::read_shares), field("load", &T::load),
+      field("profiles", &T::profiles), field("pairing", &T::blocks),
+      field("contrasts", &T::contrasts), field("combined", &T::combined),
+      field("not_comparable", &T::not_comparable), field("findings", &T::named),
+      field("decisions", &T::decisions), field("phase_splits", &T::splits),
+      text_or_null("model_size_unit", &T::size_unit), field("model_sizes", &T::sizes));
 };
 
 }  // namespace assay

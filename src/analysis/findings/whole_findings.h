@@ -107,6 +107,38 @@ inline CellProfile profile() {
 
 }  // namespace whole
 
+namespace whole {
+
+inline LoadSummary load_summary() {
+  const OverRuns figure = {.mean = 2, .interval = kInterval, .least = 1, .most = 3};
+  const LatencyOverRuns latency = {figure, figure, figure, figure};
+  return {.slo = {.ttft_ms = 200, .itl_ms = 30, .latency_ms = 1000},
+          .points = {{.stratum = 1,
+                      .arm = "static",
+                      .point = {.concurrency = 4},
+                      .runs = 5,
+                      .lost_runs = 1,
+                      .window_s = 8,
+                      .requests = 40,
+                      .failed = {{"stream_cut", 2}},
+                      .offered_per_s = figure,
+                      .requests_per_s = figure,
+                      .tokens_per_s = figure,
+                      .latency_ms = latency,
+                      .ttft_ms = latency,
+                      .tpot_ms = latency,
+                      .itl_ms = latency,
+                      .within_bounds = figure,
+                      .good_per_s = figure,
+                      .kept = BoundsKept::kYes,
+                      .in_flight = figure,
+                      .most_in_flight = 4,
+                      .late_p99_ms = 0.5,
+                      .growing_runs = 1}}};
+}
+
+}  // namespace whole
+
 inline Findings whole_findings() {
   Findings f;
   f.options = {.margin = 0.02,
@@ -222,6 +254,7 @@ inline Findings whole_findings() {
                .stops_interval = Reach{50, 200},
                .breaks_even = 300,
                .even_interval = Reach{250, 400}}};
+  f.load = whole::load_summary();
   f.size_unit = "parameters";
   f.sizes = {whole::size_analysis()};
   return f;

@@ -6,6 +6,7 @@
 #include "analysis/contrast/contrast.h"
 #include "analysis/findings/contrast.h"
 #include "analysis/findings/latency.h"
+#include "analysis/findings/load.h"
 #include "analysis/findings/named.h"
 #include "analysis/findings/options.h"
 #include "analysis/findings/strata.h"
@@ -42,6 +43,11 @@ void find_too_few(const Samples& samples, const AnalysisOptions& options,
 
 // "throttled": rows that the monitor marked, and what held the clock down.
 void find_throttled(const Samples& samples, std::vector<Finding>& findings);
+
+// "queue_grows": runs under load in which more requests came than the server ended, so that figures
+// depend on the run's length. "requests_failed": requests of a run that aren't among its latencies.
+void find_load_troubles(const Samples& samples, const LoadSummary& load,
+                        std::vector<Finding>& findings);
 
 // "gpu_shared": another program on the arm's GPU, with its rows and its share of the GPU's time; a
 // warning if it computed there, a note if it only held memory.

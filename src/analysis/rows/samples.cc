@@ -17,6 +17,7 @@ struct StratumOrder {
   size_t model = 0;  // by first appearance: the study's own order
   PromptRange prompts;
   std::map<size_t, Group> by_arm;
+  size_t place = 0;  // points of a load curve: by first appearance, which is the study's order
 };
 
 Stratum stratum_of(const Row& row) {
@@ -173,7 +174,10 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
       const auto [at, fresh] = found.try_emplace(stratum_of(row));
       StratumOrder& order = at->second;
       if (fresh) {
-        order = {place_once(models, row.model.str()), {row.prompt_tokens, row.prompt_tokens}, {}};
+        order = {place_once(models, row.model.str()),
+                 {row.prompt_tokens, row.prompt_tokens},
+                 {},
+                 row.phase == Phase::kLoad ? found.size() : 0};
       }
       prompts = &order.prompts;
       group = &order.by_arm[place_once(samples.arms, row.arm.str())];
@@ -188,7 +192,7 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
                                                       std::make_move_iterator(found.end()));
   std::ranges::stable_sort(order, {}, [](const auto& entry) {
     const auto& [stratum, of] = entry;
-    return std::tuple(stratum.phase, of.model, of.prompts.shortest, stratum.scenario,
+    return std::tuple(stratum.phase, of.model, of.prompts.shortest, of.place, stratum.scenario,
                       stratum.new_tokens, stratum.batch);
   });
   for (auto& [stratum, of] : order) {

@@ -91,6 +91,7 @@ struct HttpLoop::Impl {
   asio::io_context context{1};
   std::map<std::string, std::list<std::unique_ptr<Connection>>> kept;  // by endpoint
   std::map<std::string, std::unique_ptr<asio::ssl::context>> trusted;  // by CA file
+  std::map<std::string, Tcp::resolver::results_type> places;           // by host and port
   int64_t open = 0;
 
   asio::ssl::context& tls_context(const HttpEndpoint& endpoint) {
@@ -204,14 +205,7 @@ class Running {
     }
     if (connection_) co_return;
     ErrorCode error;
-    Tcp::resolver resolver(impl_.context);
-    const auto places =
-        co_await resolver.async_resolve(endpoint_.url.host, endpoint_.url.port, into(error));
-    if (error) {
-      fail(http_class::kHostNotFound,
-           fmt::format("expected a machine of the name {}, found none: {}", endpoint_.url.host,
-                       error.message()));
-    }
+    const auto places = co_await look_up();
     connection_ =
         endpoint_.url.tls
             ? std::make_unique<Connection>(TlsStream(impl_.context, impl_.tls_context(endpoint_)))
@@ -221,6 +215,24 @@ class Running {
     if (error) fail_to_connect(error);
     connection_->tcp().socket().set_option(Tcp::no_delay(true), error);
     if (auto* const tls = std::get_if<TlsStream>(&connection_->stream)) co_await shake_hands(*tls);
+  }
+
+  // Asked once: the answer is a thread's, and thousands of connections go to one place.
+  asio::awaitable<Tcp::resolver::results_type> look_up() {
+    const std::string name = endpoint_.url.host + " " + endpoint_.url.port;
+    if (const auto known = impl_.places.find(name); known != impl_.places.end())
+      co_return known->second;
+    ErrorCode error;
+    Tcp::resolver resolver(impl_.context);
+    const auto places =
+        co_await resolver.async_resolve(endpoint_.url.host, endpoint_.url.port, into(error));
+    if (error) {
+      fail(http_class::kHostNotFound,
+           fmt::format("expected a machine of the name {}, found none: {}", endpoint_.url.host,
+                       error.message()));
+    }
+    impl_.places.emplace(name, places);
+    co_return places;
   }
 
   [[noreturn]] void fail_to_connect(const ErrorCode& error) const {

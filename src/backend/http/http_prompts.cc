@@ -24,22 +24,34 @@ constexpr std::array<std::string_view, 100> kWords = {
 
 }  // namespace
 
-std::vector<int32_t> HttpPrompts::unique_ids(std::span<const int32_t> ids, int64_t vocab_size,
-                                             const std::vector<int32_t>& special) {
-  std::vector<int32_t> unique(ids.begin(), ids.end());
+void HttpPrompts::draw(std::span<int32_t> ids, int64_t vocab_size,
+                       const std::vector<int32_t>& special) {
   std::uniform_int_distribution<int32_t> any(
       0, static_cast<int32_t>(std::min<int64_t>(vocab_size, INT32_MAX)) - 1);
-  const auto changed = std::min<int64_t>(kUniqueIds, std::ssize(unique));
-  for (int64_t i = 0; i < changed; ++i) {
+  for (int32_t& into : ids) {
     // Tries are bounded: a vocabulary may be all special.
     for (int tries = 0; tries < 100; ++tries) {
       const int32_t id = any(random_);
       if (std::ranges::find(special, id) != special.end()) continue;
-      unique[static_cast<size_t>(i)] = id;
+      into = id;
       break;
     }
   }
+}
+
+std::vector<int32_t> HttpPrompts::unique_ids(std::span<const int32_t> ids, int64_t vocab_size,
+                                             const std::vector<int32_t>& special) {
+  std::vector<int32_t> unique(ids.begin(), ids.end());
+  const auto changed = std::min<int64_t>(kUniqueIds, std::ssize(unique));
+  draw(std::span(unique).first(static_cast<size_t>(changed)), vocab_size, special);
   return unique;
+}
+
+std::vector<int32_t> HttpPrompts::drawn_ids(int64_t count, int64_t vocab_size,
+                                            const std::vector<int32_t>& special) {
+  std::vector<int32_t> ids(static_cast<size_t>(count));
+  draw(ids, vocab_size, special);
+  return ids;
 }
 
 std::string HttpPrompts::words(int64_t count) {

@@ -25,11 +25,16 @@ class HttpPrompts {
   // that aren't special.
   std::vector<int32_t> unique_ids(std::span<const int32_t> ids, int64_t vocab_size,
                                   const std::vector<int32_t>& special);
+  // Ids, all of them drawn so.
+  std::vector<int32_t> drawn_ids(int64_t count, int64_t vocab_size,
+                                 const std::vector<int32_t>& special);
   // So many words, each of which is one token in nearly every vocabulary, the first kUniqueWords by
   // chance and the rest always the same.
   std::string words(int64_t count);
 
  private:
+  void draw(std::span<int32_t> ids, int64_t vocab_size, const std::vector<int32_t>& special);
+
   std::mt19937_64 random_;
 };
 

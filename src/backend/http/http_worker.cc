@@ -14,6 +14,7 @@
 #include "backend/http/http_options.h"
 #include "backend/http/http_prompts.h"
 #include "backend/http/known_server.h"
+#include "backend/http/load_sender.h"
 #include "backend/http/server_facts_json.h"
 #include "base/clock.h"
 #include "base/text/text.h"
@@ -23,14 +24,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kMostKeptTimes = 200'000;  // of events, in the evidence of a cell
-
-ErrorReply reply_of(const HttpFailure& failure) {
-  ErrorReply reply{failure.error_class, failure.message};
-  if (failure.error_class == http_class::kTimeout || failure.error_class == http_class::kStalled) {
-    reply.outcome = "timeout";
-  }
-  return reply;
-}
 
 std::unexpected<ErrorReply> untrue(std::string error_class, std::string message) {
   ErrorReply reply{std::move(error_class), std::move(message)};
@@ -123,6 +116,33 @@ class HttpWorker final : public Worker {
     return figures(shape, generated, repetition, std::move(sample));
   }
 
+  WorkerResult<OfferedReply> offer(const OfferRequest& request, const TakeRequest& take) override {
+    const LoadTarget target{
+        .endpoint = endpoint_,
+        .dialect = *dialect_,
+        .limits = generation_limits(options_),
+        .make =
+            [&](const PlannedRequest& planned) {
+              return Generation{facts_.model, drawn_prompt(planned.prompt_tokens),
+                                planned.new_tokens, options_.chat, facts_.server};
+            },
+        .check =
+            [&](const Generated& generated, const PlannedRequest& planned) {
+              return check(generated, planned.prompt_tokens, planned.new_tokens);
+            }};
+    OfferedReply offered;
+    offered.started_at_ns = system_clock().wall_ns();
+    ++runs_;
+    bool all_ok = true;
+    for (SentRequest& sent : send_load(loop_, target, request.load)) {
+      all_ok = all_ok && sent.ok();
+      take(std::move(sent));
+    }
+    if (!all_ok) wait_for_death();
+    if (auto died = death()) return std::unexpected(*std::move(died));
+    return offered;
+  }
+
   WorkerResult<ParityReply> parity(const ParityRequest& request) override {
     if (!takes_ids())
       return unsupported("the server takes no ids, so that its tokens can't be compared");
@@ -166,6 +186,7 @@ class HttpWorker final : public Worker {
                       {"unique_prefix_tokens", takes_ids() ? kUniqueIds : kUniqueWords},
                       {"started", server_ != nullptr},
                       {"requests", requests_}};
+    if (runs_ > 0) json["actual"]["runs_under_load"] = runs_;
     if (overhead_) json["actual"]["tokens_added_by_server"] = *overhead_;
     if (server_) json["actual"]["start_seconds"] = server_->start_seconds();
     return EvidenceReply{std::move(json)};
@@ -222,17 +243,39 @@ class HttpWorker final : public Worker {
     if (result && (!server_ || server_->end_text().empty())) return {};
     ErrorReply reply = result ? ErrorReply{"server_died", "it ended while it was asked"}
                               : reply_of(result.error());
-    if (server_) {
-      // A connection may end before the process has.
-      ::usleep(100'000);
-      if (const std::string end = server_->end_text(); !end.empty()) {
-        reply.error_class = end;
-        reply.outcome = "crash";
-        reply.message = fmt::format("the server that was started for the arm ended ({}): {}", end,
-                                    reply.message);
-      }
+    wait_for_death();
+    if (auto died = death()) {
+      died->message += ": " + reply.message;
+      return std::unexpected(*std::move(died));
     }
     return std::unexpected(std::move(reply));
+  }
+
+  // A connection may end before its process has.
+  void wait_for_death() const {
+    if (server_) ::usleep(100'000);
+  }
+
+  // The end of the server that was started for the arm; absent: it runs, or there is none.
+  std::optional<ErrorReply> death() const {
+    const std::string end = server_ ? server_->end_text() : "";
+    if (end.empty()) return std::nullopt;
+    ErrorReply reply{end, fmt::format("the server that was started for the arm ended ({})", end)};
+    reply.outcome = "crash";
+    return reply;
+  }
+
+  // A prompt of so many tokens that no other has.
+  HttpPrompt drawn_prompt(int64_t tokens) {
+    HttpPrompt prompt;
+    if (takes_ids()) {
+      prompt.ids = prompts_.drawn_ids(tokens, *facts_.vocab_size, facts_.special_ids);
+    } else {
+      // A prompt shorter than what the server adds is another one than asked for: its count says
+      // so.
+      prompt.text = prompts_.words(std::max<int64_t>(tokens - *overhead_, 1));
+    }
+    return prompt;
   }
 
   // The tokens that the server puts around a text: those of a template, and the beginning's.
@@ -316,6 +359,7 @@ class HttpWorker final : public Worker {
         sample.latency_ms = said.generation_ms.value_or(*sample.client_ms);
         break;
       }
+      case Phase::kLoad:  // has runs, not samples
       case Phase::kE2eKv:
         sample.client_ms = ms_between(generated.connected_ns, last_ns);
         sample.latency_ms = sample.client_ms;
@@ -364,6 +408,7 @@ class HttpWorker final : public Worker {
   std::set<std::pair<Phase, int64_t>> cold_;
   Json requests_ = Json::array();  // of the prepared cell
   size_t kept_times_ = 0;
+  int64_t runs_ = 0;  // under load
 };
 
 }  // namespace

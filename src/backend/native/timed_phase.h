@@ -64,6 +64,8 @@ class TimedPhase {
         return run_decode();
       case Phase::kE2eKv:
         return run_both();
+      case Phase::kLoad:
+        return bad_input("a native arm serves no load");
     }
     return {};
   }

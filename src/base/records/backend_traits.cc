@@ -64,7 +64,8 @@ std::vector<BackendTraits>& table() {
       {.name = "http",
        .worker = WorkerKind::kServer,
        .facts_name = "server",
-       .shows_tokens = true}};
+       .shows_tokens = true,
+       .serves_load = true}};
   return backends;
 }
 

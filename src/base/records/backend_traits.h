@@ -41,6 +41,7 @@ struct BackendTraits {
   bool takes_gpu_unasked = false;    // an arm without `device` computes on a GPU if there is one
   bool makes_models = false;         // a model may be the name of an architecture
   bool shows_tokens = false;         // workers answer `parity` and `tokenize`
+  bool serves_load = false;          // workers answer `offer`: phase load
   // Processes of arms may be bound to the same processors, because they sleep between requests.
   bool shares_processors = false;
   bool maps_weights = false;  // a start's time grows with the weights: BackendCosts has the rest

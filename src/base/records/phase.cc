@@ -10,9 +10,11 @@ std::string_view phase_name(Phase phase) {
     case Phase::kKvDecode:
       return "kv_decode";
     case Phase::kE2eKv:
+      return "e2e_kv";
+    case Phase::kLoad:
       break;
   }
-  return "e2e_kv";
+  return "load";
 }
 
 std::optional<Phase> parse_phase(std::string_view name) {

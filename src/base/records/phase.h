@@ -14,11 +14,14 @@ enum class Phase {
   kPrefill,   // the prompt, up to the first token
   kKvDecode,  // new tokens over a filled cache
   kE2eKv,     // both together
+  kLoad,      // a run of many requests, each from its scheduled time to its last token
 };
-inline constexpr Phase kPhases[] = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv};
+inline constexpr Phase kPhases[] = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv, Phase::kLoad};
+// Those that time one request; studies list them, and policies route by them.
+inline constexpr Phase kRequestPhases[] = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv};
 
 // The phase's spelling in study files, messages and rows, and the name of a bundle's folder:
-// prefill, kv_decode or e2e_kv.
+// prefill, kv_decode, e2e_kv or load.
 std::string_view phase_name(Phase phase);
 std::optional<Phase> parse_phase(std::string_view name);
 // Names of kPhases, in that order.

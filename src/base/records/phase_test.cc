@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 TEST(Phases, AreNamedAsInStudiesMessagesAndBundles) {
-  EXPECT_THAT(phase_names(), testing::ElementsAre("prefill", "kv_decode", "e2e_kv"));
+  EXPECT_THAT(phase_names(), testing::ElementsAre("prefill", "kv_decode", "e2e_kv", "load"));
   for (const Phase phase : kPhases) EXPECT_EQ(parse_phase(phase_name(phase)), phase);
   for (const char* other : {"", "decode", "Prefill", "prefill "}) {
     EXPECT_FALSE(parse_phase(other)) << other;

@@ -23,8 +23,10 @@
 #include "cli/study/measure.h"
 #include "engine/model/architectures.h"
 #include "report/bench/bench_text.h"
+#include "report/bench/load_text.h"
 #include "study/bench_study.h"
 #include "study/default_processes.h"
+#include "study/load_study.h"
 
 namespace assay::cli {
 namespace {
@@ -64,6 +66,12 @@ Status show(const BenchOptions& options, const std::vector<BenchedModel>& models
   if (!options.save.empty()) {
     ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
     ASSAY_CHECK(write_analysis(analyzed, folder));
+  }
+  if (options.tests.load.any()) {
+    ASSAY_TRY(const std::string text, render_load_bench(analyzed.findings, options.format));
+    fmt::print("{}", text);
+    if (!options.save.empty()) print_remark("note", "the bundle is kept in " + folder);
+    return {};
   }
   fmt::print("{}", render_bench(make_bench(analyzed.findings, speeds(samples), models),
                                 options.format, stdout_columns()));
@@ -108,6 +116,18 @@ std::string cost_text(const Measured& measured) {
       measured.processes < kMostProcesses ? ". " + measured.processes_because : "");
 }
 
+// A run under load has lengths of its own defaults, and an end.
+Status settle_load(const CLI::App& command, BenchTests& tests) {
+  constexpr double kDuration_s = 10;
+  ASSAY_CHECK(refuse_given({command.get_option("--n-depth")},
+                           "-p and -n, the lengths of a load's requests", "-d"));
+  if (tests.prompts.empty() || tests.generations.empty())
+    return bad_input("-p and -n: expected a load's requests to have both, found 0 for one");
+  if (command.get_option("--n-prompt")->count() == 0) tests.prompts = {128};
+  if (tests.load.duration_s == 0 && tests.load.requests == 0) tests.load.duration_s = kDuration_s;
+  return {};
+}
+
 // The server's one model and arm, in the place of models and modes.
 Result<BenchedModel> settle_server(const CLI::App& command, BenchOptions& options) {
   constexpr int64_t kRepetitions = 10, kDepth = 32;
@@ -122,11 +142,13 @@ Result<BenchedModel> settle_server(const CLI::App& command, BenchOptions& option
   }
   ASSAY_TRY(const KnownServer known, ask_server(options.server));
   BenchTests& tests = options.tests;
+  if (tests.load.any()) ASSAY_CHECK(settle_load(command, tests));
   options.server.api = known.api;
   options.server.model = known.facts.model;
   tests.server = options.server.arm_keys();
   tests.arms.clear();
-  if (command.get_option("--repetitions")->count() == 0) tests.repetitions = kRepetitions;
+  if (command.get_option("--repetitions")->count() == 0)
+    tests.repetitions = tests.load.any() ? kDefaultLoadRuns : kRepetitions;
   if (command.get_option("--n-depth")->count() == 0) tests.depths = {kDepth};
   const std::string file = std::filesystem::path(known.facts.model).filename().string();
   return BenchedModel{file.empty() ? known.api : file, options.server.url,
@@ -148,7 +170,11 @@ Result<int> run_bench(const CLI::App& command, BenchOptions options) {
   for (const BenchedModel& model : models) {
     options.tests.models.push_back({model.name, model.path});
   }
-  ASSAY_CHECK(raise_repetitions(options.tests));
+  const bool loaded = options.tests.load.any();
+  if (loaded && options.server.url.empty())
+    return bad_input(
+        "--concurrency and --rate: expected --server URL, whose load they are, found none");
+  if (!loaded) ASSAY_CHECK(raise_repetitions(options.tests));
   const std::string text = bench_study(options.tests);
   if (options.print_study) {
     fmt::print("{}", text);
@@ -165,7 +191,7 @@ Result<int> run_bench(const CLI::App& command, BenchOptions options) {
             measure_study({.study = kStudyName, .study_text = text, .bundle = folder, .only = {}}));
   if (measured.interrupted) return interrupted(options, measured);
   ASSAY_CHECK(show(options, models, folder));
-  print_remark("note", cost_text(measured));
+  if (!loaded) print_remark("note", cost_text(measured));
   return lost_rows(measured);
 }
 
@@ -226,6 +252,60 @@ CLI::Option* add_words(CLI::App& command, const std::string& flags, const std::s
   return add_list(command, flags, type, help, [&values, given, flags](const std::string& text) {
     take_value(values, *given, flags, text);
   });
+}
+
+// "ttft_ms=200"
+void take_bound(const std::string& text, std::map<std::string, double>& slo) {
+  const size_t equals = std::min(text.find('='), text.size());
+  const std::string key = text.substr(0, equals);
+  const std::string value = text.substr(std::min(equals + 1, text.size()));
+  double ms = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), ms);
+  const bool known = key == "ttft_ms" || key == "itl_ms" || key == "latency_ms";
+  if (!known || error != std::errc() || end != value.data() + value.size() || !(ms > 0)) {
+    throw CLI::ValidationError(fmt::format(
+        "--slo: expected ttft_ms=MS, itl_ms=MS or latency_ms=MS, found {}", quoted_excerpt(text)));
+  }
+  slo[key] = ms;
+}
+
+void add_load(CLI::App& command, BenchLoad& load, CLI::Option* server) {
+  const auto given = std::make_shared<bool>(false);
+  add_counts(command, "--concurrency",
+             "measure the server under load: so many requests in flight, each", load.concurrency,
+             Zero::kRefused, 20'000);
+  add_list(
+      command, "--rate", "R,...",
+      "measure the server under load: so many requests a second, each, whatever becomes of them",
+      [&load, given](const std::string& text) {
+        double rate = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
+        if (error != std::errc() || end != text.data() + text.size() || !(rate > 0)) {
+          throw CLI::ValidationError(fmt::format(
+              "--rate: expected requests a second, above 0, found {}", quoted_excerpt(text)));
+        }
+        take_value(load.rates, *given, "--rate", rate);
+      });
+  command
+      .add_option("--arrivals", load.arrivals,
+                  "times between the requests of --rate: poisson (default) or constant")
+      ->check(word_of({"poisson", "constant"}))
+      ->type_name("WORD");
+  command
+      .add_option("--duration", load.duration_s,
+                  "seconds of a run under load (default 10 without --requests)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("S");
+  command.add_option("--requests", load.requests, "requests of a run under load")
+      ->check(count_between(1, kMostLoadRequests))
+      ->type_name("N");
+  add_list(command, "--slo", "BOUND,...",
+           "bounds that a request has to keep: ttft_ms=MS, itl_ms=MS, latency_ms=MS",
+           [&load](const std::string& text) { take_bound(text, load.slo); });
+  for (const char* const one :
+       {"--concurrency", "--rate", "--arrivals", "--duration", "--requests", "--slo"}) {
+    command.get_option(one)->needs(server);
+  }
 }
 
 void add_tests(CLI::App& command, BenchTests& tests) {
@@ -293,7 +373,8 @@ void add_bench_command(CLI::App& app, Selected& selected) {
                    "weights are made once and kept in the cache")
       ->check(known_words(engine::architecture_names()))
       ->type_name("MODEL");
-  add_server_options(*command, options->server, true);
+  CLI::Option* const server = add_server_options(*command, options->server, true);
+  add_load(*command, options->tests.load, server);
   add_tests(*command, options->tests);
   command->add_option("--save", options->save, "keep the bundle in this folder")
       ->check(folder_path())

@@ -17,6 +17,11 @@ void add(std::optional<Figure> figure, FigureGroup& group) {
 FigureGroup group_of_phase(const Findings& findings, const PlottedRows* plotted, Phase phase) {
   const std::string name(phase_name(phase));
   FigureGroup group{name, name, {}, {}};
+  if (phase == Phase::kLoad) {
+    add(load_curve_figure(findings), group);
+    add(load_latency_figure(findings), group);
+    if (plotted != nullptr) add(load_timeline_figure(findings, *plotted), group);
+  }
   add(ratio_figure(findings, phase), group);
   add(growth_figure(findings, phase), group);
   if (plotted != nullptr) {

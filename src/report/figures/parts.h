@@ -20,6 +20,10 @@ std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& 
 std::optional<Figure> tail_figure(const Findings& findings, Phase phase);
 // Absent too where no two strata differ in one size alone.
 std::optional<Figure> growth_figure(const Findings& findings, Phase phase);
+// Only of studies under load.
+std::optional<Figure> load_curve_figure(const Findings& findings);
+std::optional<Figure> load_latency_figure(const Findings& findings);
+std::optional<Figure> load_timeline_figure(const Findings& findings, const PlottedRows& plotted);
 std::optional<Figure> loss_figure(const Findings& findings);
 std::optional<Figure> compile_cost_figure(const Findings& findings);
 std::optional<Figure> read_share_figure(const Findings& findings);

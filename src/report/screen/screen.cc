@@ -7,6 +7,7 @@
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
 #include "report/fitting.h"
+#include "report/load_report.h"
 #include "report/phase_answers.h"
 #include "report/screen/fitter.h"
 #include "report/screen/parts.h"
@@ -130,6 +131,21 @@ ScreenPart arm_part(const Findings& findings, const std::vector<PhaseAnswer>& an
   return part;
 }
 
+// A study under load has a row a point and arm.
+ScreenPart load_part(const Findings& findings, size_t columns) {
+  constexpr size_t kLoadLines = 12;
+  ScreenPart part{.share = kLoadLines, .one = "row", .many = "rows"};
+  Table table = load_table(findings);
+  for (const char* column : {"ITL ms", "tokens/s"}) {
+    if (table_width(table) > columns) drop_column(column, table);
+  }
+  const Lines lines = split(table.render(OutputFormat::kTable, columns), '\n');
+  part.head = {"", lines[0], lines[1]};
+  for (size_t i = 0; i < table.rows.size(); ++i) part.items.push_back({lines[i + 2]});
+  part.foot = screen_lines(load_legend(findings), 0, kMostLegendLines, columns);
+  return part;
+}
+
 ScreenPart choice_part(const Findings& findings, const std::vector<Answer>& answers,
                        SameAnswer same, size_t most_lines, size_t columns) {
   const AnswerTable made = wrapped_answers(findings, answers, same, columns, most_lines);
@@ -196,6 +212,13 @@ std::vector<ScreenPart> parts_for(const Findings& findings, size_t room, size_t 
   const std::vector<PhaseAnswer> phases = phase_answers(findings);
   SameAnswer same = SameAnswer::kArms;
   std::vector<Answer> rows = answers(findings, same);
+  if (!findings.load.points.empty()) {
+    return {sentence_part(phases, 2 * kMostSentenceLines, columns),
+            load_part(findings, columns),
+            warning_part(findings, kMostLinesAThing, columns),
+            {},
+            {}};
+  }
   std::vector<ScreenPart> parts = {
       sentence_part(phases, kMostSentenceLines, columns), arm_part(findings, phases, columns),
       warning_part(findings, 1, columns), choice_part(findings, rows, same, 1, columns),

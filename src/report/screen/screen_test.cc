@@ -103,7 +103,7 @@ Findings made(const Load& load, uint64_t seed) {
   findings.identity = {{"device", long_name("cpu", 1, load.name_length * 2, load.filler)}};
   for (size_t i = 0; i < load.strata; ++i) {
     Stratum stratum;
-    stratum.phase = kPhases[i * std::size(kPhases) / load.strata];
+    stratum.phase = kRequestPhases[i * std::size(kRequestPhases) / load.strata];
     stratum.model = long_name("model", i % load.models, load.name_length, load.filler);
     stratum.scenario = long_name("scenario", i, load.name_length, load.filler);
     findings.strata.push_back(stratum);
@@ -159,7 +159,7 @@ size_t rows_told(const std::vector<std::string>& lines) {
     return l.starts_with("lead:") || l.starts_with("lost:");
   });
   size_t rows = 0;
-  for (const Phase phase : kPhases) {
+  for (const Phase phase : kRequestPhases) {
     rows += told({rule, legend}, fmt::format("{} ", phase_name(phase)));
   }
   const auto more =

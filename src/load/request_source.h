@@ -1,0 +1,37 @@
+// The requests of one run, one after the other: when each is to be sent, and its lengths.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/random.h"
+#include "load/offered_load.h"
+
+namespace assay {
+
+struct PlannedRequest {
+  int64_t number = 0;        // 0, 1, ... in the order of the run
+  int64_t scheduled_ns = 0;  // from the run's beginning; of a closed loop: not told
+  int64_t prompt_tokens = 1;
+  int64_t new_tokens = 1;
+};
+
+// The same load gives the same requests on every machine. `load` outlives it.
+class RequestSource {
+ public:
+  explicit RequestSource(const OfferedLoad& load)
+      : load_(load), lengths_(load.seed, 0), times_(load.seed, 1) {}
+
+  // Absent: the run has no further request. `now_ns` from the run's beginning: a closed loop ends
+  // with its duration.
+  std::optional<PlannedRequest> next(int64_t now_ns);
+
+ private:
+  const OfferedLoad& load_;
+  Random lengths_;
+  Random times_;
+  int64_t made_ = 0;
+  double at_s_ = 0;  // of the latest request of an open loop
+};
+
+}  // namespace assay

@@ -1,0 +1,277 @@
+"""Servers under load: a truth server whose times are known, a proxy with faults, kills, and llama.cpp's real server.
+
+usage: load_test.py ASSAY
+"""
+
+import csv
+import json
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+from http_test import listening
+from program import ProgramTest, rows_of
+
+HERE = pathlib.Path(__file__).parent
+
+
+def ask(url):
+    with urllib.request.urlopen(url) as answer:
+        return json.load(answer)
+
+
+def requests_of(bundle):
+    with open(bundle / "load" / "requests.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    times = {}
+    with open(bundle / "load" / "token_times.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            times[row["cell_id"], row["run"], row["number"]] = [int(one) for one in row["token_us"].split()]
+    for row in rows:
+        row["token_us"] = times.get((row["cell_id"], row["run"], row["number"]), [])
+    return rows
+
+
+def arm(url, **keys):
+    return {"name": "truth", "backend": "http", "api": "openai", "url": url} | keys
+
+
+class Load(ProgramTest):
+    def setUp(self):
+        self.program = pathlib.Path(sys.argv[1]).resolve()
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def server(self, *arguments, script="load_truth.py"):
+        process, url = listening([sys.executable, HERE / script, *map(str, arguments)])
+
+        def end():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        self.addCleanup(end)
+        return url
+
+    def study(self, name, arms, load, **changes):
+        text = {"name": name, "models": [{"path": "served", "name": "served"}], "arms": arms,
+                "load": {"prompt_tokens": 20, "new_tokens": 6} | load, "repetitions": 1, "timeout_s": 20} | changes
+        (self.folder / f"{name}.yaml").write_text(json.dumps(text))
+        return name
+
+    def measure(self, name, arms, load, **changes):
+        """The bundle and its requests."""
+        self.study(name, arms, load, **changes)
+        done = self.assay("run", f"{name}.yaml", "-o", name)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return self.folder / name, requests_of(self.folder / name)
+
+    def load_of(self, bundle):
+        return json.loads(self.succeed("analyze", bundle.name, "-o", "json"))["load"]["points"]
+
+    def held_against_truth(self, requests, sent, queued):
+        """Differences in ms between what was measured and what the server did, by figure."""
+        sent = {number: one for number, one in sent.items() if len(one["at"]) > 1}  # not the one that counts a text's tokens
+        self.assertEqual(len(requests), len(sent))
+        requests = sorted(requests, key=lambda one: int(one["sent_ns"]))
+        truths = sorted(sent.values(), key=lambda one: one["arrived"])
+        off = {"ttft": [], "itl": [], "queue": []}
+        for request, truth in zip(requests, truths):
+            self.assertEqual(request["status"], "ok", request)
+            seen_us = request["token_us"]
+            self.assertEqual(len(seen_us), len(truth["at"]), "an event a token: the empty first chunk is none")
+            ttft_ms = (int(request["first_token_ns"]) - int(request["sent_ns"])) / 1e6
+            off["ttft"].append(ttft_ms - (truth["at"][0] - truth["arrived"]) / 1e6)
+            off["itl"] += [(seen_us[i + 1] - seen_us[i]) / 1e3 - (truth["at"][i + 1] - truth["at"][i]) / 1e6
+                           for i in range(len(seen_us) - 1)]
+            if queued:
+                service_ms = (truth["at"][0] - truth["begun"]) / 1e6
+                off["queue"].append(ttft_ms - service_ms - (truth["begun"] - truth["arrived"]) / 1e6)
+        return off
+
+    def test_times_are_the_servers_at_200_requests_a_second(self):
+        url = self.server("--first", 20, "--step", 5)
+        bundle, requests = self.measure("fast", [arm(url)], {"rate": 200, "arrivals": "constant", "duration_s": 3})
+        self.assertEqual(len(requests), 599, "a request every 5 ms, the first after the first 5")
+        for figure, off in self.held_against_truth(requests, ask(url + "/sent"), False).items():
+            if off:
+                self.assertLess(abs(statistics.median(off)), 1, f"{figure}: ms off")
+        (point,) = self.load_of(bundle)
+        self.assertAlmostEqual(point["offered_per_s"]["mean"], 200, delta=1)
+        self.succeed("verify", bundle.name)
+
+    def test_waiting_in_a_queue_counts_and_a_growing_queue_is_named(self):
+        # Two slots that take 45 ms a request serve 44 a second; 80 come.
+        url = self.server("--first", 20, "--step", 5, "--slots", 2)
+        bundle, requests = self.measure("queue", [arm(url)], {"rate": 80, "duration_s": 3, "slo": {"ttft_ms": 100}})
+        off = self.held_against_truth(requests, ask(url + "/sent"), True)
+        self.assertLess(abs(statistics.median(off["queue"])), 1, "ms off")
+        waits = [int(one["first_token_ns"]) - int(one["scheduled_ns"]) for one in requests]
+        self.assertGreater(max(waits) / 1e6, 500, "the last requests wait for all before them")
+        (point,) = self.load_of(bundle)
+        self.assertEqual((point["growing_runs"], point["kept"]), (1, "no"))
+        self.assertIn("queue_grows", self.succeed("analyze", bundle.name))
+
+    def test_a_pause_of_the_server_shows_in_p99(self):
+        url = self.server("--pause", 5, 1, "--step", 1)
+        bundle, _ = self.measure("pause", [arm(url)], {"rate": 30, "arrivals": "constant", "duration_s": 6})
+        (point,) = self.load_of(bundle)
+        self.assertGreater(point["ttft_ms"]["p99"]["mean"], 800, "requests due in the pause wait for its end")
+        self.assertLess(point["ttft_ms"]["p50"]["mean"], 100)
+        self.assertEqual(point["growing_runs"], 0, "a pause is no growing queue")
+
+    def test_a_closed_loop_keeps_so_many_in_flight(self):
+        url = self.server("--first", 20, "--step", 5)
+        bundle, requests = self.measure("closed", [arm(url)], {"concurrency": [1, 8], "requests": 40})
+        self.assertEqual(len(requests), 80)
+        one, eight = self.load_of(bundle)
+        self.assertEqual((one["most_in_flight"], eight["most_in_flight"]), (1, 8))
+        self.assertAlmostEqual(eight["in_flight"]["mean"], 8, delta=0.2)
+        ratio = eight["requests_per_s"]["mean"] / one["requests_per_s"]["mean"]
+        self.assertGreater(ratio, 4, "a server without a limit serves eight times as many, less what this machine lacks")
+        self.assertEqual(one["late_p99_ms"] < 5, True, one["late_p99_ms"])
+
+    def test_what_comes_from_a_cache_is_no_figure(self):
+        url = self.server("--cached", 10)
+        bundle, requests = self.measure("cached", [arm(url)], {"concurrency": 2, "requests": 10})
+        self.assertEqual({(one["status"], one["error_class"]) for one in requests}, {("false_success", "prompt_cached")})
+        (row,) = rows_of(bundle)
+        self.assertEqual((row["status"], row["error_class"], row["latency_ms"]), ("false_success", "prompt_cached", ""))
+
+    def test_500_spoilt_connections_are_500_rows(self):
+        url = self.server("--first", 5, "--step", 2)
+        proxy = subprocess.Popen([sys.executable, HERE / "fault_proxy.py", url.rsplit(":", 1)[1], "7"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(lambda: (proxy.kill(), proxy.wait(), proxy.stdout.close()))
+        faults_url, proxy_url = (proxy.stdout.readline().split()[-1] for _ in range(2))
+        bundle, requests = self.measure("faults", [arm(proxy_url)], {"concurrency": 20, "requests": 500})
+        faults = ask(faults_url)
+        overhead = 1  # the request that counts a text's tokens, which may be spoilt too
+        self.assertIn(sum(faults.values()), (500, 500 + overhead), faults)
+        self.assertEqual(len(requests), 500)
+        self.assertEqual(len({one["number"] for one in requests}), 500, "none doubled")
+        found = {}
+        for one in requests:
+            found[one["error_class"]] = found.get(one["error_class"], 0) + 1
+        known = {"", "stream_cut", "connection_reset", "malformed_answer", "no_token_count", "other_token_count",
+                 "other_prompt_count", "server_unreachable", "no_token", "server_stalled"}
+        self.assertLessEqual(set(found), known, found)
+        self.assertGreaterEqual(found[""], faults["none"] + faults["delay"] - overhead, found)
+        lost = sum(faults[one] for one in ("cut", "reset", "half_close", "refuse_late"))
+        self.assertLessEqual(lost * 0.5, found["stream_cut"] + found["connection_reset"], f"{faults} {found}")
+        self.assertGreaterEqual(found["connection_reset"], faults["refuse_late"] - overhead, found)
+        self.succeed("verify", bundle.name)
+        self.assertIn("requests_failed", self.succeed("analyze", bundle.name))
+
+    def test_a_kill_loses_no_closed_run(self):
+        url = self.server("--first", 5, "--step", 2)
+        self.study("killed", [arm(url)], {"concurrency": [1, 4], "duration_s": 0.6}, repetitions=4)
+        run = subprocess.Popen([self.program, "run", "killed.yaml", "-o", "killed"], cwd=self.folder, stderr=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
+        rows = self.folder / "killed" / "load" / "metrics.csv"
+        for _ in range(600):
+            if rows.exists() and len(rows.read_text().splitlines()) > 3:
+                break
+            time.sleep(0.05)
+        time.sleep(0.3)  # within a run
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        records = (self.folder / "killed" / "commits.jsonl").read_text().splitlines()
+        committed = sum(1 for line in records if json.loads(line)["unit"] is not None)
+        before = requests_of(self.folder / "killed")
+        self.succeed("run", "killed.yaml", "-o", "killed", "--resume")
+        after = requests_of(self.folder / "killed")
+        runs = rows_of(self.folder / "killed")
+        self.assertEqual(len(runs), 8)
+        self.assertGreaterEqual(committed, 2)
+        kept = {(row["cell_id"], row["repetition"]) for row in runs[:committed]}
+        closed = [one for one in before if (one["cell_id"], one["run"]) in kept]
+        self.assertEqual(closed, after[:len(closed)], "the closed runs' requests are as they were")
+        self.assertEqual(len({(one["cell_id"], one["run"], one["number"]) for one in after}), len(after))
+        self.succeed("verify", "killed")
+
+    def test_a_server_that_dies_under_load_is_a_crash_whose_requests_are_kept(self):
+        start = [sys.executable, str(HERE / "truth_server.py"), "{port}"]
+        mortal = {"name": "mortal", "backend": "http", "api": "openai", "model": "crash", "start": start}
+        bundle, requests = self.measure("mortal", [mortal], {"concurrency": 3, "requests": 20})
+        (row,) = rows_of(bundle)
+        self.assertEqual((row["status"], row["error_class"]), ("crash", "SIGSEGV"))
+        self.assertEqual(len(requests), 20)
+        self.assertNotIn("ok", {one["status"] for one in requests})
+
+    def test_two_servers_alternate_and_are_compared_run_by_run(self):
+        slow, fast = self.server("--step", 8), self.server("--step", 4)
+        bundle, _ = self.measure("two", [arm(slow, name="slow"), arm(fast, name="fast")], {"concurrency": 2, "requests": 12},
+                                 repetitions=5)
+        order = [row["arm"] for row in sorted(rows_of(bundle), key=lambda row: int(row["order_index"]))]
+        self.assertEqual([sorted(order[i:i + 2]) for i in range(0, 10, 2)], [["fast", "slow"]] * 5)
+        found = json.loads(self.succeed("analyze", "two", "-o", "json"))
+        (contrast,) = [one for one in found["contrasts"] if one["arm"] == "fast"]
+        self.assertEqual(contrast["verdict"], "faster")
+        self.assertLess(contrast["ratio"], 0.85)
+        shown = self.succeed("analyze", "two")
+        self.assertRegex(shown.splitlines()[1], r"Under load: slow gives .* tokens/s")
+        self.assertLessEqual(max(map(len, shown.splitlines())), 100)
+
+    def test_a_trace_is_replayed_at_its_times(self):
+        url = self.server("--first", 5, "--step", 1)
+        trace = self.folder / "trace.csv"
+        trace.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.0,20,4\n2024-05-10 00:00:00.5,30,2\n"
+                         "2024-05-10 00:00:02.0,25,3\n")
+        self.study("traced", [arm(url)], {"trace": str(trace), "speed": 2})
+        text = json.loads((self.folder / "traced.yaml").read_text())
+        text["load"] = {"trace": str(trace), "speed": 2}
+        (self.folder / "traced.yaml").write_text(json.dumps(text))
+        self.assay("run", "traced.yaml", "-o", "traced")
+        requests = requests_of(self.folder / "traced")
+        self.assertEqual([(int(one["scheduled_ns"]), one["prompt_tokens"], one["tokens"]) for one in requests],
+                         [(0, "20", "4"), (250_000_000, "30", "2"), (1_000_000_000, "25", "3")])
+
+    def test_bench_prints_the_habitual_table_and_refuses_in_one_line(self):
+        url = self.server("--first", 5, "--step", 1)
+        shown = self.succeed("bench", "--server", url, "--concurrency", "1,2", "--requests", "30", "-p", "20", "-n", "4",
+                             "--slo", "ttft_ms=500")
+        self.assertRegex(shown.splitlines()[0], r"\AUnder load, within ttft 500 ms: openai serves [\d.]+ \[[\d.]+, [\d.]+\] "
+                                                r"requests/s at 2 at once ")
+        for figure in ("Request throughput (req/s)", "Output token throughput (tok/s)", "Median TTFT (ms)", "Mean TPOT (ms)",
+                       "Mean ITL (ms)", "Mean E2EL (ms)"):
+            self.assertIn(figure, shown)
+        lonely = self.assay("bench", "tiny-llama", "--concurrency", "1")
+        self.assertEqual((lonely.returncode, lonely.stderr), (2, "assay: --concurrency requires --server\n"))
+        self.assert_refused(["bench", "--server", url, "--concurrency", "1", "--slo", "ttft=5"], "ttft_ms=MS")
+        self.assert_refused(["bench", "--server", url, "--rate", "0"], "above 0")
+        self.study("native", [{"name": "n", "backend": "native", "mode": "eager", "cache": "static"}], {"rate": 1, "duration_s": 1})
+        self.assert_refused(["run", "native.yaml", "-o", "native"], "arms of backend http")
+
+
+class LlamaCpp(ProgramTest):
+    def test_the_real_server_under_load(self):
+        made = subprocess.run([HERE.parents[1] / "scripts" / "server-env"], capture_output=True, text=True)
+        if made.returncode != 0:
+            raise unittest.SkipTest(f"no llama.cpp here: {made.stderr}")
+        python, model = made.stdout.strip().splitlines()[-2:]
+        self.program = pathlib.Path(sys.argv[1]).resolve()
+        with tempfile.TemporaryDirectory() as scratch:
+            self.folder = pathlib.Path(scratch)
+            real = {"name": "llama.cpp", "backend": "http",
+                    "start": [python, str(HERE / "llama_server.py"), model, "1", "2"]}
+            text = {"name": "real", "models": [{"path": "served", "name": "served"}], "arms": [real],
+                    "load": {"concurrency": [1, 2], "requests": 8, "prompt_tokens": 16, "new_tokens": 8},
+                    "repetitions": 1, "timeout_s": 300}
+            (self.folder / "real.yaml").write_text(json.dumps(text))
+            done = self.assay("run", "real.yaml", "-o", "real")
+            requests = requests_of(self.folder / "real")
+            self.assertEqual({(one["status"], one["tokens"], one["cached_tokens"]) for one in requests}, {("ok", "8", "0")},
+                             done.stderr)
+            self.assertEqual(len(requests), 16)
+            self.succeed("verify", "real")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
