@@ -26,7 +26,8 @@ struct KernelBuffer {
   std::string name;  // in the printed source
   DType dtype = DType::kF32;
   bool writable = false;
-  ValueId value = 0;  // of the graph, bound here by the executor
+  ValueId value = 0;    // of the graph, bound here by the executor
+  bool steady = false;  // no kernel of a step writes it: a weight, a table, an input
 };
 
 // Row kernels: `body` runs once for each of `rows` rows, in any order. [rows, width] values are

@@ -43,6 +43,12 @@ class Binder {
     return result;
   }
 
+  bool is_steady(const Binding& binding) const {
+    const auto* value = std::get_if<ArenaBinding>(&binding);
+    if (value == nullptr) return !std::holds_alternative<CacheBinding>(binding);
+    return std::holds_alternative<InputSource>(plan_.graph->values[value->value].source);
+  }
+
  private:
   Binding binding(const Node& node, const Kernel& kernel, size_t index) {
     const ValueId id = plan_.bases[kernel.buffers[index].value];
@@ -82,6 +88,9 @@ Result<StepPlan> make_step_plan(std::shared_ptr<const Graph> graph, const Specia
     ASSAY_TRY(Kernel kernel, lower(*plan.graph, node, dims, layout));
     const Dim rows = rows_of(kernel);
     auto bindings = binder.bindings(node, kernel);
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      kernel.buffers[i].steady = binder.is_steady(bindings[i]);
+    }
     plan.kernels.push_back({std::move(kernel), rows, std::move(bindings)});
   }
   return plan;

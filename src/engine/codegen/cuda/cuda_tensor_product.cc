@@ -237,8 +237,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
       ask_slot(own_slots + (i * PIECES + p) * WARPS * SLOT, upcoming, p, begin + i * GRAIN < end);
     }
   }
+  const int rows = (int)rows_of(args), round_end = end - begin < ROUND ? end : begin + ROUND;
+  Asking asking;
+  if (SPLITS == 1 && READS_STEADY) ask_ahead(args, parts, begin, round_end, rows, asking);
   wait_for_kernels_ahead();
-  const int rows = (int)rows_of(args);
   prepare_inputs(args, in, 0, rows);
   Fragment x[GROUPS][PIECES * PARTS];
   float square[GROUPS] = {};
@@ -274,10 +276,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     if (lane % 4 == 0 && row < ROWS) parts.squares[warp][row] = square[g];
   }
   int lap = 0;
-  Asking asking;
   for (int first = begin; first < end; first += ROUND) {
     const int last = end - first < ROUND ? end : first + ROUND;
-    if (SPLITS == 1) ask_ahead(args, parts, first, last, rows, asking);
+    if (SPLITS == 1 && !(READS_STEADY && first == begin)) ask_ahead(args, parts, first, last, rows, asking);
     for (int column = first; column < last; column += GRAIN, upcoming += GRAIN * PITCH) {
       float high[GROUPS][4] = {}, low[4] = {};
       const bool more = column + LAPS * GRAIN < end;

@@ -94,14 +94,16 @@ class ColumnLoops {
   const ProductKernel& product_;
 };
 
-// Counts the places where the text of a segment reads one of the buffers.
-size_t reads_in(const std::string& text, const Kernel& kernel) {
+// Counts the places where the text of a segment reads one of the buffers; `steady`: stays true if
+// all of these are.
+size_t reads_in(const std::string& text, const Kernel& kernel, bool& steady) {
   size_t reads = 0;
   for (size_t i = 0; i < kernel.bound_buffers; ++i) {
     const std::string read = kernel.buffers[i].name + "[";
     if (kernel.buffers[i].writable) continue;
     for (size_t at = text.find(read); at != std::string::npos; at = text.find(read, at + 1)) {
       ++reads;
+      steady &= kernel.buffers[i].steady;
     }
   }
   return reads;
@@ -124,23 +126,25 @@ std::string buffers_text(const Kernel& kernel) {
 std::string early_epilogue_text(const Kernel& kernel, const ProductKernel& product) {
   const bool fits = ColumnLoops(kernel, product).fits();
   size_t most = 0;
+  bool steady = true;
   std::string segments;
   for (size_t i = 0; fits && i < product.epilogues.size(); ++i) {
     const std::string segment = cuda_epilogue_segment(kernel, product, i, cuda_lane_target(),
                                                       "    access.begin_segment();\n");
-    most = std::max(most, reads_in(segment, kernel));
+    most = std::max(most, reads_in(segment, kernel, steady));
     segments += segment;
   }
   Kernel no_buffers = kernel;
   no_buffers.bound_buffers = 0;
   return fmt::format(
-      "\nenum {{ READS_EARLY = {}, MOST_KEPT = {} }};\n{}\ntemplate <class A>\n__device__ "
+      "\nenum {{ READS_EARLY = {}, READS_STEADY = {}, MOST_KEPT = {} }};\n{}\ntemplate <class "
+      "A>\n__device__ "
       "__forceinline__ void "
       "early_epilogue(const Args& args, long {}, long column, long count, const float* {}, A& "
       "access) {{\n{}{}{}}}\n",
-      most == 0 ? 0 : 1, std::max<size_t>(most, 1), kAccess, CPrinter::var_name(product.row),
-      kernel.buffers[product.tile].name, cuda_arguments(no_buffers),
-      most == 0 ? "" : buffers_text(kernel), most == 0 ? "" : segments);
+      most == 0 ? 0 : 1, most != 0 && steady ? 1 : 0, std::max<size_t>(most, 1), kAccess,
+      CPrinter::var_name(product.row), kernel.buffers[product.tile].name,
+      cuda_arguments(no_buffers), most == 0 ? "" : buffers_text(kernel), most == 0 ? "" : segments);
 }
 
 }  // namespace assay::engine

@@ -12,7 +12,7 @@ namespace assay::engine {
 namespace {
 
 struct Counted {
-  int products = 0, early = 0;
+  int products = 0, early = 0, steady = 0;
 };
 
 // The products of a fused step of one row.
@@ -31,6 +31,7 @@ Counted products_of(const std::string& architecture) {
     ++counted.products;
     const std::string text = early_epilogue_text(planned.kernel, *product);
     if (text.find("READS_EARLY = 1") != std::string::npos) ++counted.early;
+    if (text.find("READS_STEADY = 1") != std::string::npos) ++counted.steady;
   }
   return counted;
 }
@@ -43,6 +44,14 @@ TEST(EarlyEpilogue, ReadsWhatIsNoProduct) {
   EXPECT_EQ(llama.early, 3 * layers);
   const Counted gpt2 = products_of("tiny-gpt2");
   EXPECT_EQ(gpt2.early, gpt2.products - 1) << "each has a bias but the head";
+}
+
+// RoPE's tables, lengths and biases are there before a step begins; a residual isn't.
+TEST(EarlyEpilogue, KnowsWhatNoKernelOfAStepWrites) {
+  const Counted llama = products_of("tiny-llama");
+  EXPECT_EQ(llama.steady, (llama.products - 1) / 4) << "q, k and v";
+  const Counted gpt2 = products_of("tiny-gpt2");
+  EXPECT_EQ(gpt2.steady, (gpt2.products - 1) / 4 * 2) << "q, k and v, and the wider one";
 }
 
 // A buffer that the epilogue writes may not be read ahead of that.

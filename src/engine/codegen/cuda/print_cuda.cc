@@ -45,7 +45,8 @@ int64_t blocks_of_columns(const Kernel& kernel, const RowsKernel& rows) {
 }
 
 // A block for each row: the row's columns over its threads; or several.
-std::string rows_source(const Kernel& kernel, const RowsKernel& rows) {
+std::string rows_source(const Kernel& kernel, const RowsKernel& rows,
+                        const CudaRowsMore& more = {}) {
   const bool shared = blocks_of_row(kernel, rows) > 1;
   const bool wide = blocks_of_columns(kernel, rows) > 1;
   CPrinter printer(kernel, shared ? cuda_grid_target()
@@ -53,11 +54,11 @@ std::string rows_source(const Kernel& kernel, const RowsKernel& rows) {
                                   : cuda_block_target());
   printer.define(rows.row);
   const std::string counters = fmt::format("enum {{ COUNTERS = {} }};\n", kCudaCounters);
-  return cuda_prelude() + (shared ? counters : "") + cuda_args_struct(kernel) +
+  return cuda_prelude() + (shared ? counters : "") + cuda_args_struct(kernel, more.members) +
          cuda_entry("assay_run") + ") {\n" + "  let_next_begin();\n  wait_for_kernels_ahead();\n" +
          cuda_arguments(kernel) +
          fmt::format("  const long {} = blockIdx.x;\n", CPrinter::var_name(rows.row)) +
-         printer.block(rows.body, 1) + "}\n";
+         std::string(more.ahead) + printer.block(rows.body, 1) + std::string(more.behind) + "}\n";
 }
 
 struct Print {
@@ -145,10 +146,14 @@ struct Launches {
 
 }  // namespace
 
-std::string cuda_args_struct(const Kernel& kernel) {
+std::string cuda_args_struct(const Kernel& kernel, std::string_view more_members) {
   return fmt::format(
-      "\nstruct Args {{ void* buffers[{}]; const long* dims; float* workspace; }};\n",
-      kernel.bound_buffers);
+      "\nstruct Args {{ void* buffers[{}]; const long* dims; float* workspace; {}}};\n",
+      kernel.bound_buffers, more_members);
+}
+
+std::string print_cuda_rows(const Kernel& kernel, const CudaRowsMore& more) {
+  return rows_source(kernel, std::get<RowsKernel>(kernel.body), more);
 }
 
 std::string cuda_entry(std::string_view name) {

@@ -21,6 +21,13 @@ namespace assay::engine {
 // names the kernel that fits no template, such as a product whose weight isn't packed in rows.
 Result<std::string> print_cuda(const Kernel& kernel);
 
+// The entry assay_run of a kernel of rows with more to do: further members of struct Args, lines
+// ahead of those of row blockIdx.x, and lines behind them, which the block runs that ends the row.
+struct CudaRowsMore {
+  std::string_view members, ahead, behind;
+};
+std::string print_cuda_rows(const Kernel& kernel, const CudaRowsMore& more);
+
 // Attention over up to so many queries a row of the batch is split over positions.
 constexpr int64_t kCudaFewQueries = 8;
 
@@ -64,7 +71,7 @@ std::string cuda_tensor_text(std::string_view element);
 std::string cuda_widen_text(DType dtype);
 
 // struct Args, the one parameter of every entry point, by value.
-std::string cuda_args_struct(const Kernel& kernel);
+std::string cuda_args_struct(const Kernel& kernel, std::string_view more_members = {});
 // Lines that define the dims, and the bound buffers, from `args`.
 std::string cuda_arguments(const Kernel& kernel);
 // "extern "C" __global__ void NAME(const Args args", with the launch bound; open at its end. The

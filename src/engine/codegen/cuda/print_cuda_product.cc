@@ -15,6 +15,10 @@ namespace {
 constexpr std::string_view kElements = R"(
 // VECTOR inputs of a row from `at`, zeros behind the last.
 __device__ __forceinline__ void load_inputs(const unsigned short* row, int at, float (&x)[VECTOR]) {
+  if (VECTOR == 8 && INPUTS % 8 == 0) {
+    widen(at < INPUTS ? *(const uint4*)(row + at) : make_uint4(0, 0, 0, 0), x);
+    return;
+  }
   #pragma unroll
   for (int v = 0; v < VECTOR; ++v) x[v] = at + v < INPUTS ? from_half_word(row[at + v]) : 0.0f;
 }
@@ -70,6 +74,13 @@ __device__ __forceinline__ const float* row_of(const Args&, const Inputs& in, lo
 }
 )";
 
+// A product has none unless a norm is applied behind it.
+constexpr std::string_view kNoScales = R"(
+enum { WHOLE_SCALES = 0 };
+__device__ __forceinline__ uint4 whole_scales(const Args&, int) { return make_uint4(0, 0, 0, 0); }
+__device__ __forceinline__ void load_scales(const Args&, int, float (&)[VECTOR]) {}
+)";
+
 // A thread's inputs are pieces of 16 bytes, STRIDE inputs apart, so that a block reads columns from
 // end to end. Inputs that don't fit the registers come in further stages.
 constexpr std::string_view kHeldConstants = R"(
@@ -91,12 +102,25 @@ __device__ __forceinline__ void hold(const weight_t* weight, int stage, uint4 (&
     }
   }
 }
+// What one row is multiplied with and no kernel of a step writes is asked for before the kernels ahead have ended: the norm's
+// weight, and what the epilogue of the first turn reads, if it reads nothing else.
+enum { FEW_OWN = STAGES == 1 && HELD <= 2, STEADY_SCALES = ROWS == 1 && FEW_OWN && NORMED && WHOLE_SCALES };
+struct Steady { uint4 scales[STEADY_SCALES ? HELD : 1]; Asking asking; };
+__device__ __forceinline__ void ask_steady(const Args& args, const weight_t* weight, long column, Steady& steady) {
+  #pragma unroll
+  for (int h = 0; h < HELD; ++h) {
+    if (STEADY_SCALES) steady.scales[STEADY_SCALES ? h : 0] = whole_scales(args, input_of(0, h));
+  }
+  const float* no_products = (const float*)weight;  // nobody uses what is read there
+  if (ROWS == 1 && READS_STEADY && warp_of_thread() == 0) early_epilogue(args, 0, column, COLUMNS, no_products, steady.asking);
+}
 // Rows [first, first + here): their products, and the epilogue by a warp a row. `next`: weights to ask for when these are
 // multiplied, or null. Of one row a few inputs a thread, and what the epilogue reads, are asked for before any is used.
 template <int R>
 __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weight, uint4 (&held)[COLUMNS][HELD],
-                                         const weight_t* next, int turn, long first, int here, long column, const Inputs& in) {
-  enum { AT_ONCE = R == 1 && STAGES == 1 && HELD <= 2, EARLY = R == 1 && READS_EARLY };
+                                         const weight_t* next, int turn, long first, int here, long column, const Inputs& in,
+                                         Steady& steady) {
+  enum { AT_ONCE = R == 1 && FEW_OWN, EARLY = R == 1 && READS_EARLY };
   __shared__ float parts[TURNS > 1 ? 2 : 1][WARPS][COLUMNS * R], squares[TURNS > 1 ? 2 : 1][WARPS][R], tile[R][COLUMNS];
   const int lane = lane_of_thread(), warp = warp_of_thread(), place = TURNS > 1 ? turn % 2 : 0;
   float sums[COLUMNS * R] = {}, square[R] = {}, own[AT_ONCE ? HELD : 1][VECTOR];
@@ -104,8 +128,8 @@ __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weigh
   for (int h = 0; h < HELD; ++h) {
     if (AT_ONCE) load_inputs(row_of(args, in, first, 0), input_of(0, h), own[AT_ONCE ? h : 0]);
   }
-  Asking asking;
-  if (EARLY && warp == 0) early_epilogue(args, first, column, COLUMNS, tile[0], asking);
+  const bool asked = ROWS == 1 && READS_STEADY && turn == 0 && first == 0;
+  if (EARLY && warp == 0 && !asked) early_epilogue(args, first, column, COLUMNS, tile[0], steady.asking);
   #pragma unroll 1
   for (int stage = 0; stage < STAGES; ++stage) {
     if (STAGES > 1 && (stage > 0 || first > 0)) hold(weight, stage, held);
@@ -113,7 +137,8 @@ __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weigh
     for (int h = 0; h < HELD; ++h) {
       const int at = input_of(stage, h);
       float scale[VECTOR];
-      if (NORMED) load_scales(args, at, scale);
+      if (STEADY_SCALES) widen(steady.scales[STEADY_SCALES ? h : 0], scale);
+      else if (NORMED) load_scales(args, at, scale);
       #pragma unroll
       for (int r = 0; r < R; ++r) {
         float x[VECTOR];
@@ -161,7 +186,7 @@ __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weigh
     }
     __syncwarp();
     if (EARLY) {
-      Giving giving = {asking.kept};
+      Giving giving = {steady.asking.kept};
       early_epilogue(args, first, column, COLUMNS, tile[0], giving);
     } else {
       epilogue_row(args, first + r, column, COLUMNS, tile[r]);
@@ -177,6 +202,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
   let_next_begin();
   uint4 held[COLUMNS][HELD];
   hold(weight, 0, held);
+  Steady steady;
+  ask_steady(args, weight, column, steady);
   wait_for_kernels_ahead();
   if (TURNS > 1) {
     prepare_inputs(args, in, 0, 1);
@@ -184,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
     for (int turn = 0; turn < TURNS; ++turn) {
       weight += COLUMNS * PITCH;
       const bool more = turn + 1 < TURNS && column + (turn + 1) * COLUMNS < ALL_COLUMNS;
-      run_rows<1>(args, weight, held, more ? weight : nullptr, turn, 0, 1, column + turn * COLUMNS, in);
+      run_rows<1>(args, weight, held, more ? weight : nullptr, turn, 0, 1, column + turn * COLUMNS, in, steady);
       if (!more) break;
     }
     return;
@@ -194,8 +221,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
     const int here = rows - first < ROWS ? (int)(rows - first) : ROWS;
     if (first > 0) __syncthreads();
     prepare_inputs(args, in, first, here);
-    if (ROWS == 1 || here == 1) run_rows<1>(args, weight, held, nullptr, 0, first, here, column, in);
-    else run_rows<ROWS>(args, weight, held, nullptr, 0, first, here, column, in);
+    if (ROWS == 1 || here == 1) run_rows<1>(args, weight, held, nullptr, 0, first, here, column, in, steady);
+    else run_rows<ROWS>(args, weight, held, nullptr, 0, first, here, column, in, steady);
   }
 }
 )";
@@ -239,7 +266,7 @@ std::string place_text(const Kernel& kernel, const ProductKernel& product) {
       element_type(x.dtype, "unsigned short"), row, cuda_arguments(kernel));
   if (!product.norm) {
     return head + fmt::format("  return {} + {} * INPUTS;\n}}\n", x.name, row) +
-           "__device__ __forceinline__ void load_scales(const Args&, int, float (&)[VECTOR]) {}\n";
+           std::string(kNoScales);
   }
   const RmsPrologue& norm = *product.norm;
   CPrinter printer(kernel, cuda_block_target());
@@ -254,17 +281,21 @@ std::string place_text(const Kernel& kernel, const ProductKernel& product) {
   return head +
          fmt::format("  return {} + {} * INPUTS;\n}}\n", x.name, printer.expression(norm.x_row)) +
          fmt::format(
+             "enum {{ WHOLE_SCALES = {3} }};\n"
+             "__device__ __forceinline__ uint4 whole_scales(const Args& args, int at) {{\n"
+             "  return at < INPUTS ? *(const uint4*)((const {0}*)args.buffers[{1}] + at) : "
+             "make_uint4(0, 0, 0, 0);\n}}\n"
              "__device__ __forceinline__ void load_scales(const Args& args, int at, float "
              "(&scale)[VECTOR]) {{\n"
              "  const {0}* weight = (const {0}*)args.buffers[{1}];\n{2}}}\n",
              element_type(weight.dtype, "unsigned short"), norm.weight,
-             whole ? "  widen(at < INPUTS ? *(const uint4*)(weight + at) : make_uint4(0, 0, 0, 0), "
-                     "scale);\n"
+             whole ? "  widen(whole_scales(args, at), scale);\n"
                    : fmt::format("  #pragma unroll\n"
                                  "  for (int v = 0; v < VECTOR; ++v) {{\n"
                                  "    scale[v] = at + v < INPUTS ? {}(weight[at + v]) : 0.0f;\n"
                                  "  }}\n",
-                                 widened));
+                                 widened),
+             whole ? 1 : 0);
 }
 
 // A row's inputs as the prologue computes them, by the block.
@@ -331,9 +362,7 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
   text += kElements;
   text += rows_text(kernel, product);
   if (product.has_prologue) text += prologue_text(kernel, product);
-  text += in_place ? place_text(kernel, product)
-                   : "\n__device__ __forceinline__ void load_scales(const Args&, int, "
-                     "float (&)[VECTOR]) {}\n";
+  text += in_place ? place_text(kernel, product) : std::string(kNoScales);
   text += in_place ? kInputsInPlace : kInputsShared;
   const bool held = shape.form == CudaProductForm::kHeld;
   text += fmt::format(

@@ -32,8 +32,9 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& ker
   std::unique_ptr<CudaStep> step(
       new CudaStep(std::move(plan), kernels, library, driver, counts, outputs));
   ASSAY_CHECK(step->bind_weights(weights, kernels));
-  if (outputs == nullptr && step->plan_.graph->outputs.size() == 2) {
-    ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels));
+  if (const auto tokens = step->chosen_tokens(); tokens && outputs == nullptr) {
+    ASSAY_TRY(step->feed_,
+              StepFeed::create(driver, kernels, step->plan_.kernels.back().kernel, *tokens));
   }
   if (outputs != nullptr) ASSAY_CHECK(step->forms_.choose({}));  // else by sizes, in reserve()
   return step;
@@ -51,6 +52,20 @@ CudaStep::CudaStep(StepPlan plan, KernelStore& kernels, LazyCublasLt& library, D
   for (const PlannedKernel& planned : plan_.kernels) {
     arguments_.emplace_back(planned.bindings.size() + 2);  // and dims, workspace
   }
+}
+
+// The last kernel's buffer that gets the graph's second output, the tokens, a row each.
+std::optional<size_t> CudaStep::chosen_tokens() const {
+  const PlannedKernel& last = plan_.kernels.back();
+  const auto* rows = std::get_if<RowsKernel>(&last.kernel.body);
+  if (plan_.graph->outputs.size() != 2 || rows == nullptr || !(rows->rows == Dim::batch())) {
+    return std::nullopt;
+  }
+  for (size_t b = 0; b < last.bindings.size(); ++b) {
+    const auto* value = std::get_if<ArenaBinding>(&last.bindings[b]);
+    if (value != nullptr && value->value == plan_.bases[plan_.graph->outputs[1]]) return b;
+  }
+  return std::nullopt;
 }
 
 CudaStep::~CudaStep() {
@@ -220,9 +235,12 @@ size_t CudaStep::state_begin() const {
 
 // In one copy: inputs lie behind one another in the arena, and the sizes behind them.
 ::assay::Status CudaStep::upload_state(const RunInputs& inputs, int64_t capacity) {
-  const std::array<int64_t, StepFeed::kStateValues> sizes = {
-      inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len, capacity,
-      0};  // the last: steps since, as StepFeed counts
+  const std::array<int64_t, StepFeed::kStateValues> sizes = {inputs.dims.batch,
+                                                             inputs.dims.q_len,
+                                                             inputs.dims.kv_len,
+                                                             capacity,
+                                                             0,
+                                                             0};  // as StepFeed has them
   const size_t begin = state_begin();
   const std::span<std::byte> state = state_.bytes();
   std::ranges::fill(state, std::byte{0});
@@ -284,6 +302,11 @@ bool CudaStep::writes_codes(size_t kernel) const {
       ASSAY_CHECK(add_launch(i, *launches.epilogue, many_rows_.products()));
     }
   }
+  if (feed_ == nullptr) return {};
+  Launch& last = launches_.back();
+  ASSAY_TRY(last.function, feed_->function(forms_.streams()));
+  last.text_sha256 = feed_->text_sha256();
+  last.feeds = true;
   return {};
 }
 
@@ -292,7 +315,6 @@ bool CudaStep::writes_codes(size_t kernel) const {
   return launch_some(0, launches_.size(), early);
 }
 
-// Launches from `begin` on, before `end`; with the last one what is behind all.
 ::assay::Status CudaStep::launch_some(size_t begin, size_t end, bool early) {
   for (size_t i = begin; i < end; ++i) {
     const size_t kernel = launches_[i].kernel;
@@ -302,8 +324,7 @@ bool CudaStep::writes_codes(size_t kernel) const {
     ASSAY_CHECK(launch_one(launches_[i], early));
     if (made_ && last) made_->release(kernel);
   }
-  const bool feeds = feed_ != nullptr && end == launches_.size();
-  return feeds ? feed_->launch(feed_places(), early, forms_.streams()) : ::assay::Status();
+  return {};
 }
 
 ::assay::Status CudaStep::launch_one(const Launch& launch, bool early) {
@@ -315,8 +336,14 @@ bool CudaStep::writes_codes(size_t kernel) const {
   if (launch.workspace != 0) arguments.back() = launch.workspace;
   const Address output = launch.codes ? arguments[*launch.codes] : 0;
   if (launch.codes) arguments[*launch.codes] = many_rows_.inputs();
+  const size_t own = arguments.size();
+  if (launch.feeds) {
+    const StepFeed::Arguments more = feed_->arguments(feed_places());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+  }
   auto launched = driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(),
                                  early, launch.shared_bytes);
+  arguments.resize(own);
   arguments.back() = workspace_.address();
   if (launch.codes) arguments[*launch.codes] = output;
   return launched;
@@ -337,14 +364,11 @@ StepFeed::Places CudaStep::feed_places() const {
   const auto& graph = *plan_.graph;
   const DimValues dims{bound_->batch, bound_->q_len, bound_->capacity};
   StepFeed::Places places{.logits = address(graph.outputs[0]),
-                          .tokens = address(graph.outputs[1]),
                           .ids = 0,
                           .lengths = 0,
-                          .state = state_address(),
-                          .batch = bound_->batch,
                           .positions = 0,
                           .vocab = graph.values[graph.outputs[0]].type.shape.back().factor()};
-  places.positions = output_elements(plan_, 0, dims) / (places.batch * places.vocab);
+  places.positions = output_elements(plan_, 0, dims) / (bound_->batch * places.vocab);
   if (bound_->q_len != 1) return places;
   for (const ArenaPlan::Input& input : places_.inputs) {
     const Address at = arena_.address() + input.offset;
@@ -368,7 +392,6 @@ StepFeed::Places CudaStep::feed_places() const {
     bound_ = bound;
   }
   counts_.kernels += static_cast<int64_t>(launches_.size());
-  if (feed_) ++counts_.kernels;
   ASSAY_CHECK(launch_all(false));
   return first && recorded ? record() : ::assay::Status();
 }

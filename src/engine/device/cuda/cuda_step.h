@@ -61,6 +61,7 @@ class CudaStep final : public LoadedStep {
     std::optional<LtShape> product;  // by the library, in place of a kernel
     std::string text_sha256 = {};
     std::optional<size_t> codes = {};  // the buffer that is bound to the next product's x
+    bool feeds = false;                // as StepFeed has it
   };
   // Sizes and addresses that captured graphs have taken as constants.
   struct Bound {
@@ -86,6 +87,7 @@ class CudaStep final : public LoadedStep {
   ::assay::Status launch_all(bool early);
   ::assay::Status launch_some(size_t begin, size_t end, bool early);
   ::assay::Status launch_one(const Launch& launch, bool early);
+  std::optional<size_t> chosen_tokens() const;
   ::assay::Status make_outputs(size_t kernel);
   StepFeed::Places feed_places() const;
   ::assay::Status take_tokens();
@@ -112,7 +114,7 @@ class CudaStep final : public LoadedStep {
   GpuBlock workspace_;
   int64_t workspace_floats_ = 0;
   HostBlock state_;                 // uploaded before a run
-  std::unique_ptr<StepFeed> feed_;  // of a compiled step that chooses tokens
+  std::unique_ptr<StepFeed> feed_;  // of a compiled step whose last kernel chooses tokens
   std::optional<bool> finite_;      // as chose_finite()
   GpuBlock cos_, sin_;
   size_t table_floats_ = 0;                      // of each

@@ -1,49 +1,51 @@
-// One block: rows over its threads. The next graph begins when it has ended.
+// More text for a printed kernel.
 #include "engine/device/cuda/step_feed.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "base/files/hash.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/device/cuda/gpu_memory.h"
 
 namespace assay::engine::cuda {
 namespace {
 
-constexpr std::string_view kSource = R"(
-struct Args {
-  const float* logits;
-  const int* tokens;
-  int *ids, *lengths;
-  long* state;
-  int* arrivals;
-  long batch, positions, vocab, room;
-};
-
-extern "C" __global__ void __launch_bounds__(THREADS) assay_feed(const Args args) {
-  let_next_begin();
-  wait_for_kernels_ahead();
-  int* arrival = args.arrivals + args.state[4] % AHEAD * 2 * args.room;
-  for (long b = threadIdx.x; b < args.batch; b += THREADS) {
-    const int token = args.tokens[b];
+constexpr std::string_view kMembers =
+    "const float* logits; int *ids, *lengths, *arrivals; long positions, vocab, room; ";
+constexpr std::string_view kAheadOfRow = R"(
+  long* const state = (long*)args.dims;
+  const long fed_kv_len = state[2] + 1, fed_capacity = state[3], fed_steps = state[4];
+)";
+// The block that ends the last row counts on; the next graph begins when it has ended.
+constexpr std::string_view kBehind = R"(
+  if (threadIdx.x == 0) {{
+    const long b = blockIdx.x;
+    const int token = ((const int*)args.buffers[{tokens}])[b];
     const float logit = args.logits[((b + 1) * args.positions - 1) * args.vocab + token];
+    int* arrival = args.arrivals + fed_steps % {ahead} * 2 * args.room;
     if (args.ids) args.ids[b] = token;
     if (args.lengths) ++args.lengths[b];
     arrival[b] = token;
     arrival[args.room + b] = !(logit - logit == 0.0f);
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    ++args.state[2];
-    if (args.state[3] < args.state[2]) args.state[3] = args.state[2];  // of a cache that grows
-    ++args.state[4];
-  }
-}
+  }}
+  if (gridDim.x > 1 && !is_last((int*)(state + 5), gridDim.x)) return;
+  if (threadIdx.x == 0) {{
+    state[2] = fed_kv_len;
+    if (fed_capacity < fed_kv_len) state[3] = fed_kv_len;  // of a cache that grows
+    state[4] = fed_steps + 1;
+  }}
 )";
 
 }  // namespace
 
-Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& kernels) {
+Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& kernels,
+                                                   const Kernel& choosing, size_t tokens) {
   std::unique_ptr<StepFeed> feed(new StepFeed(driver, kernels));
+  const std::string behind = fmt::format(fmt::runtime(kBehind), fmt::arg("tokens", tokens),
+                                         fmt::arg("ahead", StepFeed::kAhead));
+  feed->text_ = print_cuda_rows(choosing, {kMembers, kAheadOfRow, behind});
+  feed->text_sha256_ = sha256_hex(feed->text_);
   for (Event& event : feed->events_) {
     ASSAY_TRY(event, driver.make_event());
   }
@@ -53,10 +55,8 @@ Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& 
 Result<Function> StepFeed::function(bool streams) {
   Function& function = functions_[streams ? 1 : 0];
   if (function != nullptr) return function;
-  const std::string source =
-      cuda_prelude() + fmt::format("enum {{ AHEAD = {} }};\n", kAhead) + std::string(kSource);
-  ASSAY_TRY(const Module module, kernels_.load(source, streams));
-  ASSAY_TRY(const Function found, driver_.function(module, "assay_feed"));
+  ASSAY_TRY(const Module module, kernels_.load(text_, streams));
+  ASSAY_TRY(const Function found, driver_.function(module, "assay_run"));
   if (streams) ASSAY_CHECK(driver_.share_memory(found, 0));
   function = found;
   return function;
@@ -79,15 +79,14 @@ StepFeed::~StepFeed() {
   return {};
 }
 
-::assay::Status StepFeed::launch(const Places& places, bool early, bool streams) {
-  ASSAY_TRY(const Function loaded, function(streams));
-  struct {
-    Address logits, tokens, ids, lengths, state;
-    const int32_t* arrivals;
-    int64_t batch, positions, vocab, room;
-  } arguments{places.logits, places.tokens, places.ids,       places.lengths, places.state,
-              arrivals_,     places.batch,  places.positions, places.vocab,   room_};
-  return driver_.launch(loaded, {}, kCudaThreads, &arguments, early);
+StepFeed::Arguments StepFeed::arguments(const Places& places) const {
+  return {places.logits,
+          places.ids,
+          places.lengths,
+          address_of(reinterpret_cast<const std::byte*>(arrivals_)),
+          static_cast<Address>(places.positions),
+          static_cast<Address>(places.vocab),
+          static_cast<Address>(room_)};
 }
 
 ::assay::Status StepFeed::mark(int64_t step) {
