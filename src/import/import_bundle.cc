@@ -29,6 +29,8 @@ Evidence evidence_of(const ImportedCell& cell) {
 
 Status write_rows(const ImportedRows& made, BundleWriter& writer) {
   for (const Row& row : made.rows) ASSAY_CHECK(writer.append(row));
+  for (const LoadedRequest& one : made.requests)
+    ASSAY_CHECK(writer.append_request(one.cell_id, one.run, one.request));
   for (const ImportedCell& cell : made.cells) {
     ASSAY_CHECK(
         writer.write_cell_json(cell.id, "evidence.json", evidence_to_json(evidence_of(cell))));

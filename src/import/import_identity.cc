@@ -246,6 +246,9 @@ Json study_of(const Imported& imported, const ImportedRows& made, const ImportOp
                              {"cache", cell.cache},
                              {"dynamic", cell.dynamic}});
   }
+  for (const auto& [scenario, offered] : made.offered)
+    study["load"]["offered"][scenario] = record_to_json(offered);
+  if (!made.offered.empty()) study["load"]["slo"] = record_to_json(ServiceBounds());
   return study;
 }
 

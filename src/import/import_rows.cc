@@ -9,6 +9,7 @@
 #include "base/add_once.h"
 #include "base/text/text.h"
 #include "import/source_text.h"
+#include "load/load_run.h"
 
 namespace assay {
 namespace {
@@ -82,9 +83,18 @@ class RowMaker {
       if (cells.insert(c).second || run.own_processes) ++processes_[c];
       place(run, i, c, row);
       judge(run.samples[i], c, row);
+      if (run.offered) add_requests(run, row);
       made_.rows.push_back(std::move(row));
     }
     return {};
+  }
+
+  void add_requests(const ImportedRun& run, Row& row) {
+    if (const auto figures = load_run_figures(*run.offered, {}, run.sent))
+      row.tokens_per_s = figures->tokens_per_s;
+    made_.offered[row.scenario.str()] = *run.offered;
+    for (const SentRequest& sent : run.sent)
+      made_.requests.push_back({row.cell_id.str(), row.repetition, sent});
   }
 
   // Counts how often each number of tokens was produced, for runs that don't state the number asked
@@ -272,7 +282,7 @@ class RowMaker {
     row.status = sample.status;
     row.error_class = sample.error_class;
     static_cast<Measured&>(row) = sample;
-    if (row.phase != Phase::kE2eKv) row.ttft_ms.reset();
+    if (row.phase != Phase::kE2eKv && row.phase != Phase::kLoad) row.ttft_ms.reset();
     row.started_at_ns = sample.started_at_ns.value_or(0);
     put_produced(sample, row);
     if (row.status == RowStatus::kOk) mark_false_success(row, {});

@@ -43,8 +43,10 @@ struct ImportedCell {
 
 struct ImportedRows {
   std::vector<ImportedCell> cells;
-  std::vector<Row> rows;          // in the files' order, run by run
-  std::vector<std::string> arms;  // as they first appear
+  std::vector<Row> rows;                       // in the files' order, run by run
+  std::vector<std::string> arms;               // as they first appear
+  std::vector<LoadedRequest> requests;         // of the rows of phase load
+  std::map<std::string, OfferedLoad> offered;  // to them, by scenario
   // Fields by arm that no file states for some of its runs.
   std::map<std::string, std::set<std::string>> unknown;
   // Columns that can't be empty, and the stand-in for each value that is unknown.

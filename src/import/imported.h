@@ -14,6 +14,8 @@
 #include "base/records/json.h"
 #include "base/tables/shared_text.h"
 #include "import/run_facts.h"
+#include "load/offered_load.h"
+#include "load/sent_request.h"
 
 namespace assay {
 
@@ -67,6 +69,9 @@ struct ImportedRun {
   std::optional<CompilerWord> compiler = {};
   std::optional<int64_t> weight_bytes = {};  // of the model
   std::vector<ImportedSample> samples = {};
+  // A run under load, whose one sample sums it up: what was offered, and its requests.
+  std::optional<OfferedLoad> offered = {};
+  std::vector<SentRequest> sent = {};
 };
 
 struct ImportedFile {

@@ -205,6 +205,33 @@ class Load(ProgramTest):
         self.assertEqual(len(requests), 20)
         self.assertNotIn("ok", {one["status"] for one in requests})
 
+    def test_a_run_whose_sender_was_late_is_lost(self):
+        url = self.server("--first", 5, "--step", 1)
+        self.study("late", [arm(url)], {"rate": 50, "arrivals": "constant", "duration_s": 4})
+        run = subprocess.Popen([self.program, "run", "late.yaml", "-o", "late"], cwd=self.folder, stderr=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
+        for _ in range(400):  # its worker sends once the server has been asked
+            if len(ask(url + "/sent")) > 20:
+                break
+            time.sleep(0.02)
+        (worker,) = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
+        subprocess.run(["kill", "-STOP", worker])
+        time.sleep(0.7)
+        subprocess.run(["kill", "-CONT", worker])
+        run.wait()
+        (row,) = rows_of(self.folder / "late")
+        self.assertEqual((row["status"], row["error_class"]), ("false_success", "sent_late"))
+        late_ms = [(int(one["sent_ns"]) - int(one["scheduled_ns"])) / 1e6 for one in requests_of(self.folder / "late")]
+        self.assertGreater(max(late_ms), 500)
+
+    def test_one_loop_holds_a_thousand_streams(self):
+        url = self.server("--first", 1500, "--step", 500)
+        bundle, requests = self.measure("many", [arm(url)], {"concurrency": 1000, "requests": 3000, "new_tokens": 3},
+                                        timeout_s=60)
+        self.assertEqual({one["status"] for one in requests}, {"ok"})
+        (point,) = self.load_of(bundle)
+        self.assertEqual(point["most_in_flight"], 1000)
+
     def test_two_servers_alternate_and_are_compared_run_by_run(self):
         slow, fast = self.server("--step", 8), self.server("--step", 4)
         bundle, _ = self.measure("two", [arm(slow, name="slow"), arm(fast, name="fast")], {"concurrency": 2, "requests": 12},
@@ -274,4 +301,4 @@ class LlamaCpp(ProgramTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)

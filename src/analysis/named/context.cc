@@ -74,8 +74,37 @@ void find_stack_confounds(const Bundle& bundle, const Samples& samples,
 
 }  // namespace
 
+namespace {
+
+// A note an arm that asks a server: the facts that it doesn't tell, by its worker's evidence.
+void find_silent_servers(const Samples& samples, std::vector<Finding>& findings) {
+  std::set<std::pair<size_t, std::string>> told;
+  for (const Group& group : samples.groups) {
+    if (group.evidence == nullptr || group.rows.empty()) continue;
+    const Json& untold =
+        member(member(member(group.report().whole, "actual"), "server"), "unknown");
+    std::vector<std::string> names;
+    for (const Json& name : untold.is_array() ? untold : Json::array()) {
+      if (name.is_string()) names.push_back(name.get<std::string>());
+    }
+    if (names.empty() || !told.emplace(group.arm, join(names, ", ")).second) continue;
+    Finding finding = whole("server_untold", "");
+    finding.severity = Severity::kNote;
+    finding.arm = samples.arms[group.arm];
+    finding.size = static_cast<double>(names.size());
+    finding.text = fmt::format(
+        "the server doesn't tell {}: it may differ in these from another one, and from itself "
+        "another day",
+        join(names, ", "));
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
 void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings) {
   find_stack_confounds(bundle, samples, findings);
+  find_silent_servers(samples, findings);
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     const Group* base = samples.find(stratum, 0);
     if (base == nullptr) continue;

@@ -105,11 +105,37 @@ std::string class_of_error(const std::string& text) {
                                       : class_of_message(text.substr(0, bracket));
 }
 
+// The schedule's time, the request's and its end's; absent: the file lacks one.
+std::optional<ServedTimes> times_of(const Json& request) {
+  const Json& timings = member(member(request, "info"), "timings");
+  const auto due = number_member(timings, "targeted_start");
+  const auto sent = number_member(timings, "request_start");
+  const auto end = number_member(timings, "request_end");
+  const bool known = due && sent && end && *due >= 0 && *end < 9e9;
+  if (!known) return std::nullopt;
+  return ServedTimes{*due, std::max(*sent, *due), std::max(*end, *due)};
+}
+
+// The strategy as a point of a load curve; absent: it is another kind.
+std::optional<LoadPoint> point_of(const Json& strategy) {
+  const std::string type = plain_text(strategy, "type_");
+  if (type == "synchronous") return LoadPoint{.concurrency = 1};
+  if (const auto streams = whole_member(strategy, "streams");
+      type == "concurrent" && streams && *streams >= 1 && *streams <= kMostConcurrency) {
+    return LoadPoint{.concurrency = *streams};
+  }
+  const auto rate = number_member(strategy, "rate");
+  const bool open = type == "constant" || type == "poisson" || type == "async";
+  if (open && rate && *rate > 0 && *rate <= 100'000) return LoadPoint{.rate = *rate};
+  return std::nullopt;
+}
+
 Result<ServedRequest> request_of(const Json& request, bool errored, const std::string& object) {
   ServedRequest served;
   ImportedSample& sample = served.whole;
   sample.started_at_ns = start_of(request);
   sample.prompt_tokens = count_of(request, "prompt_tokens");
+  served.times = times_of(request);
   if (errored) {
     const std::string error = plain_text(member(request, "info"), "error");
     const std::string error_class = class_of_error(error);
@@ -169,7 +195,8 @@ Result<Imported> read_guidellm(std::span<const SourceText> sources) {
       ImportedRun run{.source = source.path, .facts = {}};
       ASSAY_CHECK(state_load(document, benchmarks[i], object, run));
       ASSAY_TRY(const auto requests, requests_of(member(benchmarks[i], "requests"), object, cut));
-      ASSAY_CHECK(add_served(run, requests, imported));
+      ASSAY_CHECK(add_served(run, requests, imported,
+                             point_of(member(member(benchmarks[i], "config"), "strategy"))));
     }
   }
   if (cut > 0) {

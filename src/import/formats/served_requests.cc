@@ -2,10 +2,13 @@
 #include "import/formats/served_requests.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "import/formats/sample_parts.h"
 #include "import/formats/settings.h"
+#include "load/load_run.h"
 
 namespace assay {
 namespace {
@@ -51,6 +54,87 @@ bool has_whole(const std::vector<ImportedSample>& samples) {
          });
 }
 
+// The request in nanoseconds from `begin_s`; times that go back are taken for equal ones.
+SentRequest sent_of(const ServedRequest& request, double begin_s) {
+  const ImportedSample& whole = request.whole;
+  const auto since = [&](double at_s) {
+    return std::max<int64_t>(std::llround((at_s - begin_s) * 1e9), 0);
+  };
+  SentRequest sent;
+  sent.scheduled_ns = since(request.times->due_s);
+  sent.sent_ns = std::max(since(request.times->sent_s), sent.scheduled_ns);
+  sent.prompt_tokens = whole.prompt_tokens.value_or(0);
+  sent.new_tokens = whole.tokens.value_or(0);
+  sent.end_ns = std::max(since(request.times->end_s), sent.sent_ns);
+  const bool timed = whole.latency_ms && whole.ttft_ms && sent.new_tokens > 0;
+  if (whole.status == RowStatus::kOk && timed) {
+    const auto after = [&](double ms) {
+      return sent.sent_ns + std::max<int64_t>(std::llround(ms * 1e6), 0);
+    };
+    sent.tokens = sent.new_tokens;
+    sent.first_token_ns = after(*whole.ttft_ms);
+    sent.last_token_ns = std::max(after(*whole.latency_ms), *sent.first_token_ns);
+    sent.end_ns = std::max(sent.end_ns, *sent.last_token_ns);
+    double at_ms = *whole.ttft_ms;
+    sent.token_us = {(*sent.first_token_ns - sent.scheduled_ns) / 1000};
+    for (const double gap : request.gaps_ms) {
+      at_ms += std::max(gap, 0.0);
+      sent.token_us.push_back((after(at_ms) - sent.scheduled_ns) / 1000);
+    }
+    if (sent.token_us.size() == 1) sent.token_us.clear();  // the others came nobody knows when
+    return sent;
+  }
+  sent.status =
+      whole.status == RowStatus::kOk ? "false_success" : std::string(row_status_name(whole.status));
+  sent.error_class = whole.status == RowStatus::kOk    ? "no_token"
+                     : whole.error_class.str().empty() ? "unknown"
+                                                       : whole.error_class.str();
+  if (whole.status == RowStatus::kOom) sent.status = "error";
+  return sent;
+}
+
+Status add_load(const ImportedRun& load, const std::vector<ServedRequest>& requests,
+                const LoadPoint& point, Imported& imported) {
+  const bool all_timed = std::ranges::all_of(
+      requests, [](const ServedRequest& request) { return request.times.has_value(); });
+  if (requests.empty() || !all_timed) return {};
+  double begin_s = requests.front().times->due_s;
+  for (const ServedRequest& request : requests) begin_s = std::min(begin_s, request.times->due_s);
+  ImportedRun run = load;
+  ASSAY_CHECK(run.facts.state(ImportField::kPhase, "load", load.source));
+  run.offered = OfferedLoad{.point = point, .requests = std::ssize(requests)};
+  std::vector<int64_t> prompts, tokens;
+  for (const ServedRequest& request : requests) {
+    run.sent.push_back(sent_of(request, begin_s));
+    if (request.whole.prompt_tokens) prompts.push_back(*request.whole.prompt_tokens);
+    if (request.whole.tokens.value_or(0) > 0) tokens.push_back(*request.whole.tokens);
+  }
+  std::ranges::stable_sort(run.sent, {}, &SentRequest::scheduled_ns);
+  for (size_t i = 0; i < run.sent.size(); ++i) run.sent[i].number = static_cast<int64_t>(i);
+  ImportedSample sample;
+  sample.started_at_ns = requests.front().whole.started_at_ns;
+  const auto figures = load_run_figures(*run.offered, {}, run.sent);
+  const auto figures = load_run_figures(*run.offered, {}, run.sent);
+  if (!figures) return {};  // too few requests for a window: they have their phases
+  // Its condition follows from the requests' sizes alone, whatever became of them.
+  const auto mean = [](const std::vector<int64_t>& of) {
+    return std::accumulate(of.begin(), of.end(), int64_t{0}) / std::ssize(of);
+  };
+  if (!prompts.empty()) sample.prompt_tokens = mean(prompts);
+  if (!tokens.empty()) sample.new_tokens = std::max<int64_t>(mean(tokens), 1);
+  if (figures && figures->latency_ms && !tokens.empty()) {
+    put_latency(sample, figures->latency_ms->mean);
+    put_ttft(sample, figures->ttft_ms->mean);
+    put_tokens(sample, std::max<int64_t>(
+                           1, std::llround(figures->tokens_per_s * figures->window.seconds())));
+  } else {
+    fail_sample(sample, RowStatus::kFalseSuccess, figures ? "no_token" : "run_too_short", "");
+  }
+  run.samples.push_back(std::move(sample));
+  run.warmed_up = true;  // its window leaves the beginning out
+  return add_run(std::move(run), imported);
+}
+
 }  // namespace
 
 void put_token_time(ServedRequest& request) {
@@ -60,7 +144,8 @@ void put_token_time(ServedRequest& request) {
 }
 
 Status add_served(const ImportedRun& load, const std::vector<ServedRequest>& requests,
-                  Imported& imported) {
+                  Imported& imported, std::optional<LoadPoint> point) {
+  if (point) ASSAY_CHECK(add_load(load, requests, *point, imported));
   std::vector<ImportedSample> whole;
   std::vector<ImportedSample> first;
   std::vector<ImportedSample> token;

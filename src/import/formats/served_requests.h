@@ -9,10 +9,19 @@
 
 namespace assay {
 
+// When a request was due, sent, answered: seconds of any clock. A tool that keeps no schedule has
+// due_s = sent_s.
+struct ServedTimes {
+  double due_s = 0;
+  double sent_s = 0;
+  double end_s = 0;
+};
+
 struct ServedRequest {
   ImportedSample whole;              // with ttft_ms where the answer was streamed
   std::optional<double> token_ms;    // mean time of a token after the first (TPOT)
   std::vector<double> gaps_ms = {};  // between the tokens, one each (ITL); empty: not known
+  std::optional<ServedTimes> times = {};
 };
 
 // Sets token_ms by the request's latency, first token and number of tokens, if it has two tokens.
@@ -22,10 +31,11 @@ void put_token_time(ServedRequest& request);
 // scenarios of their own prefill up to the first token ("NAME-ttft"), and kv_decode with one new
 // token for token_ms ("NAME-tpot") and for gaps_ms ("NAME-itl"). A phase that no request has a time
 // of has no run; a lost request is lost in each, and so is one of no token. More than kMostGaps
-// gaps are left out.
+// gaps are left out. Where `point` is given and every request has its times, also a run of phase
+// load with the requests as rows.
 inline constexpr size_t kMostGaps = 500'000;
 Status add_served(const ImportedRun& load, const std::vector<ServedRequest>& requests,
-                  Imported& imported);
+                  Imported& imported, std::optional<LoadPoint> point = std::nullopt);
 
 // The note on such runs.
 inline constexpr const char* kServedNote =

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "import/formats/sample_parts.h"
 #include "import/import_fixture.h"
 
 namespace assay {
@@ -82,6 +83,60 @@ TEST(ServedRequests, SoManyGapsThatTheyWouldFillTheBundleAreLeftOut) {
     ASSERT_TRUE(add_served({.source = "file", .facts = {}}, {request}, imported));
     EXPECT_EQ(imported.runs.size(), gaps > kMostGaps ? 2U : 3U);
   }
+}
+
+// So many requests at 10 a second, each due half a second before it was sent.
+std::vector<ServedRequest> timed(size_t count) {
+  std::vector<ServedRequest> requests(count);
+  for (size_t i = 0; i < count; ++i) {
+    const double due_s = 100 + 0.1 * static_cast<double>(i);
+    requests[i].times = ServedTimes{due_s, due_s + 0.5, due_s + 0.6};
+    requests[i].whole.prompt_tokens = 7;
+    requests[i].whole.tokens = 3;
+    requests[i].whole.ttft_ms = 40;
+    requests[i].whole.latency_ms = 60;
+    requests[i].gaps_ms = {10, 10};
+  }
+  return requests;
+}
+
+ImportedRows load_rows_of(const std::vector<ServedRequest>& requests) {
+  Imported imported{.format = "f", .tool = {}};
+  ImportedRun load{.source = "file", .facts = {}};
+  EXPECT_TRUE(load.facts.state(ImportField::kScenario, "rate-10", "file"));
+  EXPECT_TRUE(add_served(load, requests, imported, LoadPoint{.rate = 10}));
+  auto made = make_rows(imported, FirstSamples::kByFile);
+  EXPECT_TRUE(made);
+  return made ? *std::move(made) : ImportedRows();
+}
+
+TEST(ServedRequests, WithTheirTimesAreARunUnderLoadFromTheirSchedule) {
+  std::vector<ServedRequest> requests = timed(50);
+  fail_sample(requests[20].whole, RowStatus::kTimeout, "ReadTimeout", "late");
+  const ImportedRows made = load_rows_of(requests);
+  const auto row = std::ranges::find(made.rows, Phase::kLoad, &Row::phase);
+  ASSERT_NE(row, made.rows.end());
+  EXPECT_EQ(row->status, RowStatus::kOk);
+  EXPECT_NEAR(*row->latency_ms, 560, 0.01);
+  EXPECT_NEAR(*row->ttft_ms, 540, 0.01);
+  EXPECT_FALSE(row->cold);
+  ASSERT_EQ(made.requests.size(), 50U);
+  EXPECT_EQ(made.offered.at("rate-10").point.rate, 10);
+  const SentRequest& first = made.requests.front().request;
+  EXPECT_EQ(made.requests.front().cell_id, row->cell_id.str());
+  EXPECT_EQ(first.scheduled_ns, 0);
+  EXPECT_NEAR(static_cast<double>(first.sent_ns), 500e6, 10);
+  EXPECT_THAT(first.token_us, ElementsAre(540'000, 550'000, 560'000));
+  EXPECT_EQ(made.requests[20].request.status, "timeout");
+  EXPECT_EQ(made.requests[20].request.error_class, "ReadTimeout");
+}
+
+TEST(ServedRequests, OneWithoutItsTimesLeavesNoRunUnderLoad) {
+  std::vector<ServedRequest> requests = timed(50);
+  requests[3].times.reset();
+  const ImportedRows made = load_rows_of(requests);
+  EXPECT_TRUE(made.requests.empty());
+  EXPECT_EQ(std::ranges::count(made.rows, Phase::kLoad, &Row::phase), 0);
 }
 
 constexpr const char* kGuidellm =

@@ -102,6 +102,7 @@ struct RequestLists {
   std::vector<double> input_lens;
   std::vector<double> output_lens;
   std::vector<double> latencies;  // empty: the file has none
+  std::vector<double> starts;     // seconds; empty: likewise
   const Json* itls = nullptr;
   const Json* errors = nullptr;
 };
@@ -114,6 +115,9 @@ Result<RequestLists> lists_of(const Json& document, const std::string& object) {
             json_numbers(member(document, "output_lens"), object, "output_lens"));
   if (document.contains("latencies")) {
     ASSAY_TRY(lists.latencies, json_numbers(document["latencies"], object, "latencies"));
+  }
+  if (document.contains("start_times")) {
+    ASSAY_TRY(lists.starts, json_numbers(document["start_times"], object, "start_times"));
   }
   lists.itls = &member(document, "itls");
   lists.errors = &member(document, "errors");
@@ -130,6 +134,7 @@ Result<RequestLists> lists_of(const Json& document, const std::string& object) {
     ASSAY_CHECK(check(lists.errors->is_array() ? lists.errors->size() : 0, "errors"));
   }
   if (!lists.latencies.empty()) ASSAY_CHECK(check(lists.latencies.size(), "latencies"));
+  if (!lists.starts.empty()) ASSAY_CHECK(check(lists.starts.size(), "start_times"));
   return lists;
 }
 
@@ -155,6 +160,11 @@ Result<std::vector<ServedRequest>> requests_of(const Json& document, const std::
     judge_error(*lists.errors, i, sample);
     ASSAY_TRY(std::vector<double> gaps, json_numbers((*lists.itls)[i], object, "itls"));
     const double summed = std::accumulate(gaps.begin(), gaps.end(), lists.ttfts[i]);
+    if (!lists.starts.empty()) {
+      const double latency_s = lists.latencies.empty() ? summed : lists.latencies[i];
+      requests[i].times =
+          ServedTimes{lists.starts[i], lists.starts[i], lists.starts[i] + std::max(latency_s, 0.0)};
+    }
     sample.prompt_tokens = token_count(lists.input_lens[i]);
     sample.prompt_id = fmt::format("{}", i);
     if (sample.status != RowStatus::kOk) continue;
@@ -194,6 +204,16 @@ Result<ServedRequest> mean_request(const Json& document, const std::string& obje
   return mean;
 }
 
+// The load as a point of a curve: its rate or, of requests without one, how many there were at
+// once.
+std::optional<LoadPoint> load_point_of(const Json& document) {
+  const auto rate = number_member(document, "request_rate");
+  if (rate && *rate > 0 && *rate <= 100'000) return LoadPoint{.rate = *rate};
+  const auto most = whole_member(document, "max_concurrency");
+  if (most && *most >= 1 && *most <= kMostConcurrency) return LoadPoint{.concurrency = *most};
+  return std::nullopt;
+}
+
 Status add_document(const Json& document, const std::string& object, ImportedRun load,
                     Imported& imported) {
   ASSAY_CHECK(state_run(document, object, load.facts));
@@ -207,7 +227,7 @@ Status add_document(const Json& document, const std::string& object, ImportedRun
   ASSAY_CHECK(state_serve_settings(document, object, requests.size(), load));
   ASSAY_TRY(const auto started, stated_time(plain_text(document, "date"), object + " date"));
   if (!requests.empty()) requests[0].whole.started_at_ns = started;
-  return add_served(load, requests, imported);
+  return add_served(load, requests, imported, load_point_of(document));
 }
 
 }  // namespace

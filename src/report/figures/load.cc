@@ -86,7 +86,9 @@ void add_panel(const Findings& findings, const std::vector<LoadLine>& lines, con
                                 format_significant(series.points.back().y, 3)));
     panel.series.push_back(std::move(series));
   }
-  if (panel.series.empty()) return;
+  // One point is no curve: tables have it.
+  if (std::ranges::none_of(panel.series, [](const auto& of) { return of.points.size() > 1; }))
+    return;
   panel.title = panel_title(axes.title);
   panel.alt = fmt::format("{} against {}: {}.", axes.y_label, axes.x_label, join(texts, "; "));
   panel.x_label = axes.x_label;

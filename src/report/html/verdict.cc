@@ -5,6 +5,7 @@
 #include "base/text/counts.h"
 #include "report/html/elements.h"
 #include "report/html/page_parts.h"
+#include "report/load_report.h"
 #include "report/phase_answers.h"
 #include "report/screen/parts.h"
 
@@ -63,6 +64,12 @@ std::string answers_html(const Findings& findings) {
   for (const std::string& sentence : answer_sentences(answers)) {
     out += element("p", sentence, "class=said");
   }
+  const bool loads_alone = std::ranges::all_of(
+      findings.strata, [](const Stratum& of) { return of.phase == Phase::kLoad; });
+  if (loads_alone && !findings.load.points.empty()) {
+    return out + choice_html(load_table(findings), "arms under load") +
+           element("p", load_legend(findings), "class=mute");
+  }
   const Table table = arm_table(answers);
   if (table.rows.empty()) return out;
   return out + choice_html(table, "arms beside the baseline") +
@@ -73,7 +80,10 @@ std::string answers_html(const Findings& findings) {
 
 std::string verdict_html(const Findings& findings) {
   return element("p", measured_line(findings, kNoLimit), "class=mute") + alerts_html(findings) +
-         answers_html(findings) + element("h3", "The arm to take") + choices_html(findings) +
+         answers_html(findings) +
+         (findings.study.arms.size() > 1 || findings.load.points.empty()
+              ? element("h3", "The arm to take") + choices_html(findings)
+              : "") +
          list_html("What voids or weakens this", limited(warning_lines(findings))) +
          list_html("What changes the choice", limited(change_lines(findings)));
 }

@@ -212,7 +212,9 @@ std::vector<ScreenPart> parts_for(const Findings& findings, size_t room, size_t 
   const std::vector<PhaseAnswer> phases = phase_answers(findings);
   SameAnswer same = SameAnswer::kArms;
   std::vector<Answer> rows = answers(findings, same);
-  if (!findings.load.points.empty()) {
+  const bool loads_alone = std::ranges::all_of(
+      findings.strata, [](const Stratum& of) { return of.phase == Phase::kLoad; });
+  if (loads_alone && !findings.load.points.empty()) {
     return {sentence_part(phases, 2 * kMostSentenceLines, columns),
             load_part(findings, columns),
             warning_part(findings, kMostLinesAThing, columns),
