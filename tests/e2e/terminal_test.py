@@ -75,7 +75,7 @@ class OnATerminal(ProgramTest):
         self.assertFalse(COLOUR.search(self.on_a_terminal("run", self.study, "-o", "plain", NO_COLOR="1")))
         done = self.assay("analyze", "plain")
         self.assertNotIn("\x1b", done.stdout + done.stderr)
-        on_a_terminal = self.on_a_terminal("analyze", "plain")
+        on_a_terminal = self.on_a_terminal("analyze", "plain", columns=100)
         self.assertEqual(COLOUR.sub("", on_a_terminal), done.stdout)
         piped = self.assay("run", self.study, "-o", "piped")
         self.assertNotIn("\x1b", piped.stdout + piped.stderr)
