@@ -57,6 +57,11 @@ class BenchCommand(ProgramTest):
         self.assertEqual({row[COLUMNS.index("status")] for row in benched}, {"ok"})
         self.succeed("verify", "benched")
         self.assertTrue((self.folder / "benched" / "report.md").exists())
+        # Gates and routing stand on its page as `analyze` writes it.
+        page = (self.folder / "benched" / "report.html").read_text()
+        self.assertNotIn("0 rules", page)
+        self.succeed("analyze", "benched")
+        self.assertEqual((self.folder / "benched" / "report.html").read_text(), page)
         # The bundle's own study file is one that `run` takes.
         self.succeed("plan", "benched/study.yaml")
 

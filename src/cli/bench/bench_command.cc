@@ -8,7 +8,6 @@
 
 #include "analysis/analyze.h"
 #include "analysis/describe/speeds.h"
-#include "analysis/plot_rows.h"
 #include "base/add_once.h"
 #include "base/files/temporary_folder.h"
 #include "base/process/terminal.h"
@@ -59,22 +58,24 @@ Result<int> interrupted(const BenchOptions& options, const Measured& measured) {
 Status show(const BenchOptions& options, const std::vector<BenchedModel>& models,
             const std::string& folder) {
   ASSAY_TRY(const Bundle bundle, read_bundle(folder));
-  ThreadPool pool(available_cpus());
-  AnalyzedBundle analyzed;
-  ASSAY_TRY(analyzed.findings, analyze(bundle, {}, &pool));
-  ASSAY_TRY(const Samples samples, group_rows(bundle, analyzed.findings.study.arms));
-  if (!options.save.empty()) {
-    ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
+  Findings findings;
+  if (options.save.empty()) {
+    ThreadPool pool(available_cpus());
+    ASSAY_TRY(findings, analyze(bundle, {}, &pool));
+  } else {
+    ASSAY_TRY(AnalyzedBundle analyzed, analyze_folder(folder, {}));
     ASSAY_CHECK(write_analysis(analyzed, folder));
+    findings = std::move(analyzed.findings);
   }
   if (options.tests.load.any()) {
-    ASSAY_TRY(const std::string text, render_load_bench(analyzed.findings, options.format));
+    ASSAY_TRY(const std::string text, render_load_bench(findings, options.format));
     fmt::print("{}", text);
     if (!options.save.empty()) print_remark("note", "the bundle is kept in " + folder);
     return {};
   }
-  fmt::print("{}", render_bench(make_bench(analyzed.findings, speeds(samples), models),
-                                options.format, stdout_columns()));
+  ASSAY_TRY(const Samples samples, group_rows(bundle, findings.study.arms));
+  fmt::print("{}", render_bench(make_bench(findings, speeds(samples), models), options.format,
+                                stdout_columns()));
   if (!options.save.empty()) print_remark("note", "the bundle is kept in " + folder);
   return {};
 }

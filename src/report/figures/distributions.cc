@@ -53,6 +53,9 @@ std::string distribution_finding(const Findings& findings, Phase phase) {
   if (typical.all == 0) {
     return fmt::format("{}: no arm has warm rows and lost none", phase_name(phase));
   }
+  if (findings.study.arms.size() == 1) {
+    return fmt::format("{}: the spread of {}'s rows", phase_name(phase), typical.arm);
+  }
   std::string text = fmt::format("{}: {} has the lowest median on {}", phase_name(phase),
                                  typical.arm, of_strata(typical.strata, typical.all));
   if (tail.all > 0) {

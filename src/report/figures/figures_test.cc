@@ -146,6 +146,9 @@ TEST(DistributionFigure, AnArmThatLostRowsDoesNotLead) {
   EXPECT_THAT(title(), HasSubstr("eager has the lowest median on 1 of 1 stratum"));
   findings.outcomes[0].failed = 1;
   EXPECT_EQ(title(), "kv_decode: no arm has warm rows and lost none");
+  findings.outcomes[0].failed = 0;
+  findings.study.arms = {"eager"};
+  EXPECT_EQ(title(), "kv_decode: the spread of eager's rows");
 }
 
 PlottedRow plotted_row(int64_t rank, int64_t repetition, std::optional<double> ms,
