@@ -460,18 +460,13 @@ Document comparison_document(const Comparison& c, const CompareDemands& demands)
 
 std::string render_comparison(const Comparison& c, OutputFormat format,
                               const CompareDemands& demands, bool full, size_t columns) {
-  const Document document = comparison_document(c, demands);
-  switch (format) {
-    case OutputFormat::kJson:
-      return to_json_text(comparison_json(c, demands));
-    case OutputFormat::kCsv:
-      return flat_cells(c).render(OutputFormat::kCsv);
-    case OutputFormat::kMarkdown:
-      return render_markdown(document);
-    case OutputFormat::kTable:
-      break;
+  if (format != OutputFormat::kTable || !full) {
+    return render_document(
+        {[&] { return comparison_document(c, demands); }, [&] { return flat_cells(c); },
+         [&] { return comparison_json(c, demands); }},
+        format, columns);
   }
-  if (!full) return render_screen(document, columns);
+  const Document document = comparison_document(c, demands);
   std::vector<ReportSection> sections = {
       {.title = "Verdicts", .lines = {document.legend}, .tables = {document.verdicts}}};
   sections.insert(sections.end(), document.sections.begin(), document.sections.end());

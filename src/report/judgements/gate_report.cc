@@ -262,17 +262,10 @@ Document gate_document(const Judgement& judgement) {
 }
 
 std::string render_judgement(const Judgement& judgement, OutputFormat format, size_t columns) {
-  switch (format) {
-    case OutputFormat::kJson:
-      return to_json_text(judgement_to_json(judgement));
-    case OutputFormat::kCsv:
-      return flat_checks(judgement).render(OutputFormat::kCsv);
-    case OutputFormat::kMarkdown:
-      return render_markdown(gate_document(judgement));
-    case OutputFormat::kTable:
-      break;
-  }
-  return render_screen(gate_document(judgement), columns);
+  return render_document(
+      {[&] { return gate_document(judgement); }, [&] { return flat_checks(judgement); },
+       [&] { return judgement_to_json(judgement); }},
+      format, columns);
 }
 
 ReportSection gate_section(const Judgement& judgement) {

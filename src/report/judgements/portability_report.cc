@@ -346,17 +346,10 @@ Document portability_document(const Portability& of) {
 }
 
 std::string render_portability(const Portability& of, OutputFormat format, size_t columns) {
-  switch (format) {
-    case OutputFormat::kJson:
-      return to_json_text(portability_to_json(of));
-    case OutputFormat::kCsv:
-      return verdict_table(of).render(OutputFormat::kCsv);
-    case OutputFormat::kMarkdown:
-      return render_markdown(portability_document(of));
-    case OutputFormat::kTable:
-      break;
-  }
-  return render_screen(portability_document(of), columns);
+  return render_document(
+      {[&] { return portability_document(of); }, [&] { return verdict_table(of); },
+       [&] { return portability_to_json(of); }},
+      format, columns);
 }
 
 }  // namespace assay

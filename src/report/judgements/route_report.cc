@@ -139,17 +139,9 @@ ReportSection route_section(const Route& route) {
 }
 
 std::string render_route(const Route& route, OutputFormat format, size_t columns) {
-  switch (format) {
-    case OutputFormat::kJson:
-      return to_json_text(route_to_json(route));
-    case OutputFormat::kCsv:
-      return rule_table(route).render(OutputFormat::kCsv);
-    case OutputFormat::kMarkdown:
-      return render_markdown(route_document(route));
-    case OutputFormat::kTable:
-      break;
-  }
-  return render_screen(route_document(route), columns);
+  return render_document({[&] { return route_document(route); }, [&] { return rule_table(route); },
+                          [&] { return route_to_json(route); }},
+                         format, columns);
 }
 
 }  // namespace assay

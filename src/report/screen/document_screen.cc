@@ -98,4 +98,18 @@ std::string render_screen(const Document& document, size_t columns) {
   return join(lines, "\n") + "\n";
 }
 
+std::string render_document(const DocumentForms& of, OutputFormat format, size_t columns) {
+  switch (format) {
+    case OutputFormat::kJson:
+      return to_json_text(of.json());
+    case OutputFormat::kCsv:
+      return of.lines().render(OutputFormat::kCsv);
+    case OutputFormat::kMarkdown:
+      return render_markdown(of.document());
+    case OutputFormat::kTable:
+      break;
+  }
+  return render_screen(of.document(), columns);
+}
+
 }  // namespace assay
