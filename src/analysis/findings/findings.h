@@ -67,7 +67,5 @@ Json findings_to_json(const Findings& findings);
 Result<Findings> findings_from_json(const Json& json, std::string_view object);
 // Reads FOLDER/analysis/findings.json if `path` is a folder, else the file that it names.
 Result<Findings> read_findings(const std::filesystem::path& path);
-// FOLDER/analysis/findings.json.
-Status write_findings(const Findings& findings, const std::filesystem::path& folder);
 
 }  // namespace assay

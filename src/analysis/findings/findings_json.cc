@@ -124,10 +124,4 @@ Result<Findings> read_findings(const std::filesystem::path& path) {
   return findings_from_json(json, name);
 }
 
-Status write_findings(const Findings& findings, const std::filesystem::path& folder) {
-  ASSAY_TRY(Folder bundle, Folder::open(folder));
-  ASSAY_CHECK(bundle.make_folder("analysis"));
-  return bundle.write_atomic(kFile, to_json_text(findings_to_json(findings)));
-}
-
 }  // namespace assay

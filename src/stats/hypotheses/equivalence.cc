@@ -8,21 +8,6 @@
 namespace assay::stats {
 namespace {
 
-// Small p: the estimate is above 0.
-std::optional<TestResult> above(double estimate, const StandardError& error) {
-  if (!(error.value > 0)) return std::nullopt;
-  const double t = estimate / error.value;
-  const auto area = student_t_upper(t, error.df);
-  if (!area) return std::nullopt;
-  return TestResult{t, error.df, area->p, area->log_p};
-}
-
-std::optional<TestResult> below(double estimate, const StandardError& error) {
-  auto result = above(-estimate, error);
-  if (result) result->statistic = -result->statistic;
-  return result;
-}
-
 StandardError error_at(const Moments& a, const Moments& b, double ratio) {
   const auto error = welch_standard_error(a, {b.n, b.mean * ratio, b.variance * ratio * ratio});
   return error.value_or(StandardError{});
@@ -32,8 +17,8 @@ StandardError error_at(const Moments& a, const Moments& b, double ratio) {
 
 std::optional<Equivalence> equivalence(double estimate, const StandardError& error, double low,
                                        double high, double alpha) {
-  const auto above_low = above(estimate - low, error);
-  const auto below_high = below(estimate - high, error);
+  const auto above_low = t_test_above(estimate - low, error);
+  const auto below_high = t_test_below(estimate - high, error);
   if (!above_low || !below_high) return std::nullopt;
   return Equivalence{estimate, *above_low, *below_high, t_interval(estimate, error, 1 - 2 * alpha)};
 }
@@ -42,10 +27,10 @@ std::optional<Equivalence> equivalence_of_ratio(const Moments& a, const Moments&
                                                 double high, double alpha) {
   if (!(low > 0) || !(a.mean > 0) || !(b.mean > 0)) return std::nullopt;
   const auto above_ratio = [&](double ratio) {
-    return above(a.mean - ratio * b.mean, error_at(a, b, ratio));
+    return t_test_above(a.mean - ratio * b.mean, error_at(a, b, ratio));
   };
   const auto below_ratio = [&](double ratio) {
-    return below(a.mean - ratio * b.mean, error_at(a, b, ratio));
+    return t_test_below(a.mean - ratio * b.mean, error_at(a, b, ratio));
   };
   const auto above_low = above_ratio(low);
   const auto below_high = below_ratio(high);

@@ -8,19 +8,6 @@
 namespace assay::stats {
 namespace {
 
-// The scales of p-values: one set of rules serves p and ln p. times() multiplies a p-value by a
-// factor; kCertain is a p of 1.
-struct Plain {
-  static double times(double p, double factor) { return p * factor; }
-  static constexpr double kLeast = 0;
-  static constexpr double kCertain = 1;
-};
-struct Logarithmic {
-  static double times(double log_p, double factor) { return log_p + std::log(factor); }
-  static constexpr double kLeast = -HUGE_VAL;
-  static constexpr double kCertain = 0;
-};
-
 std::vector<size_t> ascending(std::span<const double> values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -28,61 +15,58 @@ std::vector<size_t> ascending(std::span<const double> values) {
   return order;
 }
 
-template <class Scale>
-std::vector<double> step_down(std::span<const double> values) {
+// From the smallest on: p adjusted for how many are left, and none below the one before.
+std::vector<double> step_down(std::span<const double> values, double (*adjust)(double, double)) {
   const std::vector<size_t> order = ascending(values);
   std::vector<double> adjusted(values.size());
-  double floor = Scale::kLeast;
+  double floor = 0;
   for (size_t rank = 0; rank < order.size(); ++rank) {
     const auto left = static_cast<double>(order.size() - rank);
-    floor = std::max(floor, std::min(Scale::kCertain, Scale::times(values[order[rank]], left)));
+    floor = std::max(floor, std::min(1.0, adjust(values[order[rank]], left)));
     adjusted[order[rank]] = floor;
   }
   return adjusted;
 }
 
-template <class Scale>
-std::vector<double> all_times(std::span<const double> values) {
-  std::vector<double> adjusted(values.begin(), values.end());
-  const auto count = static_cast<double>(adjusted.size());
-  for (double& p : adjusted) p = std::min(Scale::kCertain, Scale::times(p, count));
-  return adjusted;
-}
-
-template <class Scale>
-std::vector<double> step_up(std::span<const double> values) {
+// From the largest on: p times the factor of its rank, and none above the one after.
+template <typename Factor>
+std::vector<double> step_up(std::span<const double> values, const Factor& factor) {
   const std::vector<size_t> order = ascending(values);
   std::vector<double> adjusted(values.size());
-  const auto count = static_cast<double>(order.size());
-  double ceiling = Scale::kCertain;
+  double ceiling = 1;
   for (size_t rank = order.size(); rank-- > 0;) {
-    const double factor = count / static_cast<double>(rank + 1);
-    ceiling = std::min(ceiling, Scale::times(values[order[rank]], factor));
+    ceiling = std::min(ceiling, values[order[rank]] * factor(static_cast<double>(rank)));
     adjusted[order[rank]] = ceiling;
   }
   return adjusted;
+}
+
+// 1 - (1 - p)^count.
+double any_of(double p, double count) {
+  return -std::expm1(count * std::log1p(-p));
 }
 
 }  // namespace
 
 std::vector<double> holm(std::span<const double> p_values) {
-  return step_down<Plain>(p_values);
+  return step_down(p_values, [](double p, double left) { return p * left; });
 }
+
 std::vector<double> bonferroni(std::span<const double> p_values) {
-  return all_times<Plain>(p_values);
-}
-std::vector<double> benjamini_hochberg(std::span<const double> p_values) {
-  return step_up<Plain>(p_values);
-}
-std::vector<double> hochberg(std::span<const double> p_values) {
-  const std::vector<size_t> order = ascending(p_values);
-  std::vector<double> adjusted(p_values.size());
-  double ceiling = 1;
-  for (size_t rank = order.size(); rank-- > 0;) {
-    ceiling = std::min(ceiling, p_values[order[rank]] * static_cast<double>(order.size() - rank));
-    adjusted[order[rank]] = ceiling;
-  }
+  std::vector<double> adjusted(p_values.begin(), p_values.end());
+  const auto count = static_cast<double>(adjusted.size());
+  for (double& p : adjusted) p = std::min(1.0, p * count);
   return adjusted;
+}
+
+std::vector<double> benjamini_hochberg(std::span<const double> p_values) {
+  const auto count = static_cast<double>(p_values.size());
+  return step_up(p_values, [&](double rank) { return count / (rank + 1); });
+}
+
+std::vector<double> hochberg(std::span<const double> p_values) {
+  const auto count = static_cast<double>(p_values.size());
+  return step_up(p_values, [&](double rank) { return count - rank; });
 }
 
 std::vector<double> hommel(std::span<const double> p_values) {
@@ -115,45 +99,19 @@ std::vector<double> hommel(std::span<const double> p_values) {
 std::vector<double> sidak(std::span<const double> p_values) {
   std::vector<double> adjusted(p_values.begin(), p_values.end());
   const auto count = static_cast<double>(adjusted.size());
-  for (double& p : adjusted) p = -std::expm1(count * std::log1p(-p));
+  for (double& p : adjusted) p = any_of(p, count);
   return adjusted;
 }
 
 std::vector<double> holm_sidak(std::span<const double> p_values) {
-  const std::vector<size_t> order = ascending(p_values);
-  std::vector<double> adjusted(p_values.size());
-  double floor = 0;
-  for (size_t rank = 0; rank < order.size(); ++rank) {
-    const auto left = static_cast<double>(order.size() - rank);
-    floor = std::max(floor, -std::expm1(left * std::log1p(-p_values[order[rank]])));
-    adjusted[order[rank]] = floor;
-  }
-  return adjusted;
+  return step_down(p_values, any_of);
 }
 
 std::vector<double> benjamini_yekutieli(std::span<const double> p_values) {
+  const auto count = static_cast<double>(p_values.size());
   double harmonic = 0;
   for (size_t k = 1; k <= p_values.size(); ++k) harmonic += 1 / static_cast<double>(k);
-  const std::vector<size_t> order = ascending(p_values);
-  std::vector<double> adjusted(p_values.size());
-  double ceiling = 1;
-  for (size_t rank = order.size(); rank-- > 0;) {
-    const double factor =
-        harmonic * static_cast<double>(order.size()) / static_cast<double>(rank + 1);
-    ceiling = std::min(ceiling, p_values[order[rank]] * factor);
-    adjusted[order[rank]] = ceiling;
-  }
-  return adjusted;
-}
-
-std::vector<double> holm_log(std::span<const double> log_p_values) {
-  return step_down<Logarithmic>(log_p_values);
-}
-std::vector<double> bonferroni_log(std::span<const double> log_p_values) {
-  return all_times<Logarithmic>(log_p_values);
-}
-std::vector<double> benjamini_hochberg_log(std::span<const double> log_p_values) {
-  return step_up<Logarithmic>(log_p_values);
+  return step_up(p_values, [&](double rank) { return harmonic * count / (rank + 1); });
 }
 
 }  // namespace assay::stats

@@ -27,10 +27,4 @@ std::vector<double> sidak(std::span<const double> p_values);
 std::vector<double> holm_sidak(std::span<const double> p_values);
 std::vector<double> benjamini_yekutieli(std::span<const double> p_values);
 
-// The same of natural logarithms of p, for p below the smallest double: logarithms in, logarithms
-// out.
-std::vector<double> holm_log(std::span<const double> log_p_values);
-std::vector<double> bonferroni_log(std::span<const double> log_p_values);
-std::vector<double> benjamini_hochberg_log(std::span<const double> log_p_values);
-
 }  // namespace assay::stats

@@ -19,12 +19,6 @@ std::optional<TestResult> larger(const std::optional<TestResult>& a,
   return a->p > b->p || (a->p == b->p && a->log_p > b->log_p) ? a : b;
 }
 
-std::optional<TestResult> t_test_below(double estimate, const StandardError& error) {
-  auto result = t_test_above(-estimate, error);
-  if (result) result->statistic = -result->statistic;
-  return result;
-}
-
 }  // namespace
 
 StandardError StandardError::widened(const Widening& by) const {
@@ -91,6 +85,12 @@ std::optional<TestResult> t_test_above(double estimate, const StandardError& err
   return TestResult{t, error.df, area->p, area->log_p};
 }
 
+std::optional<TestResult> t_test_below(double estimate, const StandardError& error) {
+  auto result = t_test_above(-estimate, error);
+  if (result) result->statistic = -result->statistic;
+  return result;
+}
+
 std::optional<Interval> t_interval(double estimate, const StandardError& error, double confidence) {
   const auto t = student_t_quantile(1 - (1 - confidence) / 2, error.df);
   if (!t || !std::isfinite(estimate)) return std::nullopt;
@@ -118,13 +118,6 @@ std::optional<TestResult> tost(double estimate, const StandardError& error, doub
   assert(low < high);
   if (!(error.value > 0)) return std::nullopt;
   return larger(t_test_above(estimate - low, error), t_test_below(estimate - high, error));
-}
-
-std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, double low,
-                                          double high) {
-  const auto error = welch_standard_error(a, b);
-  if (!error) return std::nullopt;
-  return tost(a.mean - b.mean, *error, low, high);
 }
 
 std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high,

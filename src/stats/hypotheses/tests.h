@@ -51,27 +51,25 @@ std::optional<StandardError> pooled_standard_error(const Moments& a, const Momen
 
 // Two-sided t test of an estimate with a standard error, and its interval.
 std::optional<TestResult> t_test(double estimate, const StandardError& error);
-// One-sided: p is small where the estimate lies well above 0.
+// One-sided: p is small where the estimate lies well above 0, or well below.
 std::optional<TestResult> t_test_above(double estimate, const StandardError& error);
+std::optional<TestResult> t_test_below(double estimate, const StandardError& error);
 std::optional<Interval> t_interval(double estimate, const StandardError& error,
                                    double confidence = 0.95);
 // The interval of a ratio whose logarithm is the estimate: exp of both ends.
 std::optional<Interval> t_interval_of_ratio(double log_ratio, const StandardError& error,
                                             double confidence = 0.95);
 
-// Two one-sided tests (Schuirmann 1987) of low < mean_a - mean_b < high: p is the larger of the two
-// one-sided p; statistic and df belong to it. Small p: the difference lies inside the margins.
-std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, double low,
-                                          double high);
+// Two one-sided tests (Schuirmann 1987) of low < the estimated value < high, for an estimate that
+// is near t: p is the larger of the two one-sided p; statistic and df belong to it. Small p: the
+// value lies inside the margins.
+std::optional<TestResult> tost(double estimate, const StandardError& error, double low,
+                               double high);
 // Equivalence of the ratio: low < mean_a / mean_b < high, for positive means, as the two one-sided
 // Welch tests of mean_a - low mean_b and mean_a - high mean_b (Sasabuchi; Hauschke, Kieser and
 // Hothorn 1999). Absent where Welch is, or if a mean isn't positive, or low <= 0.
 std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high,
                                      const Widening& widening = {});
-// The same rule for any estimate with a standard error that is near t.
-std::optional<TestResult> tost(double estimate, const StandardError& error, double low,
-                               double high);
-
 // Mann-Whitney U (1947) of `a`: pairs with a > b, ties counting half. With both n <= 20 and no ties
 // the two-sided p is exact; otherwise normal with tie-corrected variance and continuity correction.
 // a = U / (n_a n_b) is Vargha and Delaney's A (2000): P(a > b) + P(a = b) / 2. Absent if a sample
