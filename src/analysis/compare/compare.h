@@ -95,7 +95,7 @@ struct ComparedCell {
   // its high end is what the test that fails a build is about: losing rows never helps.
   std::optional<stats::Interval> lost_factor = {};
   // Error of ln(ratio) for the test that fails a build: with the spread between runs, as far as the
-  // other cells show it; by rows the cautious error.
+  // other cells show it.
   std::optional<stats::StandardError> alarm_error;
   // That test, one-sided: of a ratio (with what was lost) of 1 + margin at most.
   std::optional<stats::TestResult> regression_test;

@@ -39,40 +39,27 @@ struct Side {
   }
 };
 
-// Both errors of ln(mean).
-struct LogErrors {
-  stats::StandardError error;
-  stats::StandardError cautious;
-};
-
-void add_tests(double log_ratio, const std::optional<LogErrors>& base,
-               const std::optional<LogErrors>& cand, const CompareOptions& options,
+// `base`, `cand`: errors of ln of each side's mean; absent: there is none.
+void add_tests(double log_ratio, const std::optional<stats::StandardError>& base,
+               const std::optional<stats::StandardError>& cand, const CompareOptions& options,
                ComparedCell& cell) {
-  const bool known = base && cand;
   const stats::StandardError slopes = cell.machine ? cell.machine->error : stats::StandardError();
-  const auto both = [&](stats::StandardError LogErrors::*which) {
-    return stats::error_of_sum(std::array{*base.*which, *cand.*which, slopes});
-  };
-  fill_tests(log_ratio, known ? both(&LogErrors::error) : std::nullopt, options, cell);
-  if (cell.error) cell.alarm_error = both(&LogErrors::cautious);
+  const auto error =
+      base && cand ? stats::error_of_sum(std::array{*base, *cand, slopes}) : std::nullopt;
+  fill_tests(log_ratio, error, options, cell);
+  cell.alarm_error = cell.error;
 }
 
-std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series, double scale) {
+std::optional<stats::StandardError> log_error(const std::optional<SeriesMean>& series,
+                                              double scale) {
   if (!series) return std::nullopt;
-  return LogErrors{{series->error.value / scale, series->error.df},
-                   {series->cautious.value / scale, series->cautious.df}};
-}
-
-void scale_freedom(SeriesMean& series, double factor) {
-  series.error.df *= factor;
-  series.cautious.df *= factor;
+  return stats::StandardError{series->error.value / scale, series->error.df};
 }
 
 void widen(SeriesMean& series, const std::optional<MachineShare>& machine) {
   if (!machine) return;
   series.error.value *= std::sqrt(machine->widening);
-  series.cautious.value *= std::sqrt(machine->widening);
-  scale_freedom(series, 1 / machine->widening);
+  series.error.df /= machine->widening;
 }
 
 // Shares of these groups' rows in the mean over groups of ln(mean): a series in the order of the
@@ -120,26 +107,21 @@ double least_freedom(const std::vector<Side>& sides) {
   return least;
 }
 
-// Errors of the mean over groups of ln(mean), the larger of two: that of the groups' own errors,
+// Error of the mean over groups of ln(mean), the larger of two: that of the groups' own errors,
 // which know how far each drifted, and that of the series of them all, which knows their common
 // part.
-std::optional<LogErrors> combined_errors(const std::vector<Side>& sides,
-                                         const std::optional<SeriesMean>& whole) {
-  std::vector<stats::StandardError> error;
-  std::vector<stats::StandardError> cautious;
+std::optional<stats::StandardError> combined_error(const std::vector<Side>& sides,
+                                                   const std::optional<SeriesMean>& whole) {
+  std::vector<stats::StandardError> parts;
   for (const Side& side : sides) {
     const auto own =
-        log_errors(side.compared->series, side.scale * static_cast<double>(sides.size()));
+        log_error(side.compared->series, side.scale * static_cast<double>(sides.size()));
     if (!own) return std::nullopt;
-    error.push_back(own->error);
-    cautious.push_back(own->cautious);
+    parts.push_back(*own);
   }
   if (!whole) return std::nullopt;
-  const auto larger = [](const stats::StandardError& of_series, const auto& parts) {
-    const auto own = stats::error_of_sum(parts);
-    return own && own->value >= of_series.value ? *own : of_series;
-  };
-  return LogErrors{larger(whole->error, error), larger(whole->cautious, cautious)};
+  const auto own = stats::error_of_sum(parts);
+  return own && own->value >= whole->error.value ? *own : whole->error;
 }
 
 std::optional<double> relative_sd(std::span<const double> values) {
@@ -248,7 +230,7 @@ SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptio
     for (size_t i = 0; i < sides.size(); ++i) {
       sides[i]->series = means[i];
       if (!means[i] || !by_processes) continue;
-      scale_freedom(*sides[i]->series, sides[i]->freedom);
+      sides[i]->series->error.df *= sides[i]->freedom;
       widen(*sides[i]->series, machine[i]);
     }
   }
@@ -270,8 +252,8 @@ ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup&
   cell.cand = *cand.compared;
   cell.n_base = static_cast<int64_t>(pair.base->warm.size());
   cell.n_cand = static_cast<int64_t>(pair.cand->warm.size());
-  add_tests(std::log(cand.mean() / base.mean()), log_errors(cell.base->series, base.scale),
-            log_errors(cell.cand->series, cand.scale), options, cell);
+  add_tests(std::log(cand.mean() / base.mean()), log_error(cell.base->series, base.scale),
+            log_error(cell.cand->series, cand.scale), options, cell);
   cell.lost_factor = bounds_of_lost(pair);
   if (judged_by(pair, options) != JudgedBy::kNothing) cell.verdict = Verdict::kInconclusive;
   if (cell.by_processes) {
@@ -312,10 +294,10 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
   std::vector<std::optional<SeriesMean>> whole = series_means(runs);
   for (size_t i = 0; i < whole.size(); ++i) {
     if (!whole[i]) continue;
-    scale_freedom(*whole[i], least_freedom(i == 0 ? base : cand));
+    whole[i]->error.df *= least_freedom(i == 0 ? base : cand);
     widen(*whole[i], cell.machine);
   }
-  add_tests(log_ratio, combined_errors(base, whole[0]), combined_errors(cand, whole[1]), options,
+  add_tests(log_ratio, combined_error(base, whole[0]), combined_error(cand, whole[1]), options,
             cell);
   cell.lost_factor = combined_bounds(lost);
   const bool judged = std::ranges::none_of(

@@ -100,6 +100,13 @@ std::optional<double> geyer_size(std::span<const double> series) {
   return *within / *between * blocks->size;
 }
 
+// The r for which n values tell as much of their mean as `size` independent ones, where n is large:
+// size = n (1 - r) / (1 + r). 0 where size is n; size is 2 or more.
+double r_of_size(size_t n, double size) {
+  const double inflation = static_cast<double>(n) / std::max(size, 2.0);
+  return std::max(0.0, (inflation - 1) / (inflation + 1));
+}
+
 // The r that counts of each series, by its own lag-1 autocorrelation; absent: it has none.
 std::vector<CountedR> counted_of(const std::vector<std::optional<stats::Lag1>>& lags,
                                  double level) {
@@ -141,11 +148,6 @@ Dependence dependence_of(std::span<const double> series, const CountedR& counts,
 }
 
 }  // namespace
-
-double r_of_size(size_t n, double size) {
-  const double inflation = static_cast<double>(n) / std::max(size, 2.0);
-  return std::max(0.0, (inflation - 1) / (inflation + 1));
-}
 
 double counted_r(std::span<const double> series, double r) {
   const double counts = std::clamp(r, 0.0, stats::kMostAlike);

@@ -50,8 +50,5 @@ inline constexpr size_t kLongSeries = 100;
 // first-order series that has Geyer's effective size: of the means of 500 blocks where the series
 // is longer, so that it costs O(n).
 double counted_r(std::span<const double> series, double r);
-// The r for which n values tell as much of their mean as `size` independent ones, where n is large:
-// size = n (1 - r) / (1 + r). 0 where size is n; size is 2 or more.
-double r_of_size(size_t n, double size);
 
 }  // namespace assay

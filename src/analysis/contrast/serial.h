@@ -15,22 +15,16 @@ struct SeriesMean {
   int64_t n = 0;
   double mean = 0;
   double sd = 0;
-  double n_effective = 0;         // independent repetitions that would tell as much; at most n
-  std::optional<double> drift;    // first row to last, in the series' unit; absent: no trend found
-  stats::StandardError error;     // for verdicts and intervals
-  stats::StandardError cautious;  // for alarms, which fail a build
+  double n_effective = 0;       // independent repetitions that would tell as much; at most n
+  std::optional<double> drift;  // first row to last, in the series' unit; absent: no trend found
+  stats::StandardError error;
 };
 
-// Each error is (widening sd)^2 / n + drift^2 / 4. A series that drifts has no one level, and its
+// The error is (widening sd)^2 / n + drift^2 / 4. A series that drifts has no one level, and its
 // mean lies half the drift away from either end, where another run of the same program may lie.
-// The two errors differ in the patterns that they take for chance.
-//
-// error: dependence and drift count where the family shows them. dependences() says how for the
-// first; the drift of a series counts where its Mann-Kendall p is below 5 %, after Holm unless the
-// family's p together (Fisher 1925) are below 2.5 %.
-// cautious: any positive dependence of the series itself counts, and drift where p is below 40 %:
-// thirty rows can't show a drift as large as the error of their mean, so that an alarm has to allow
-// for one unseen.
+// Dependence and drift count where the family shows them. dependences() says how for the first; the
+// drift of a series counts where its Mann-Kendall p is below 5 %, after Holm unless the family's p
+// together (Fisher 1925) are below 2.5 %.
 //
 // `family`: series in order. Absent for n < 2 or one value repeated.
 std::vector<std::optional<SeriesMean>> series_means(std::span<const std::vector<double>> family);
