@@ -97,7 +97,7 @@ Status add_load(const ImportedRun& load, const std::vector<ServedRequest>& reque
                 const LoadPoint& point, Imported& imported) {
   const bool all_timed = std::ranges::all_of(
       requests, [](const ServedRequest& request) { return request.times.has_value(); });
-  if (requests.empty() || !all_timed) return {};
+  if (requests.size() < kLeastRequestsOfALoad || !all_timed) return {};
   double begin_s = requests.front().times->due_s;
   for (const ServedRequest& request : requests) begin_s = std::min(begin_s, request.times->due_s);
   ImportedRun run = load;
@@ -114,20 +114,19 @@ Status add_load(const ImportedRun& load, const std::vector<ServedRequest>& reque
   ImportedSample sample;
   sample.started_at_ns = requests.front().whole.started_at_ns;
   const auto figures = load_run_figures(*run.offered, {}, run.sent);
-  if (!figures) return {};  // too few requests for a window: they have their phases
   // Its condition follows from the requests' sizes alone, whatever became of them.
   const auto mean = [](const std::vector<int64_t>& of) {
     return std::accumulate(of.begin(), of.end(), int64_t{0}) / std::ssize(of);
   };
   if (!prompts.empty()) sample.prompt_tokens = mean(prompts);
   if (!tokens.empty()) sample.new_tokens = std::max<int64_t>(mean(tokens), 1);
-  if (figures->latency_ms && !tokens.empty()) {
+  if (figures && figures->latency_ms && !tokens.empty()) {
     put_latency(sample, figures->latency_ms->mean);
     put_ttft(sample, figures->ttft_ms->mean);
     put_tokens(sample, std::max<int64_t>(
                            1, std::llround(figures->tokens_per_s * figures->window.seconds())));
   } else {
-    fail_sample(sample, RowStatus::kFalseSuccess, "no_token", "");
+    fail_sample(sample, RowStatus::kFalseSuccess, figures ? "no_token" : "run_too_short", "");
   }
   run.samples.push_back(std::move(sample));
   run.warmed_up = true;  // its window leaves the beginning out

@@ -32,7 +32,9 @@ void put_token_time(ServedRequest& request);
 // token for token_ms ("NAME-tpot") and for gaps_ms ("NAME-itl"). A phase that no request has a time
 // of has no run; a lost request is lost in each, and so is one of no token. More than kMostGaps
 // gaps are left out. Where `point` is given and every request has its times, also a run of phase
-// load with the requests as rows.
+// load with the requests as rows; of fewer than kLeastRequestsOfALoad requests none, since hardly
+// any would be left between its warm-up and its end.
+inline constexpr size_t kLeastRequestsOfALoad = 30;
 inline constexpr size_t kMostGaps = 500'000;
 Status add_served(const ImportedRun& load, const std::vector<ServedRequest>& requests,
                   Imported& imported, std::optional<LoadPoint> point = std::nullopt);
