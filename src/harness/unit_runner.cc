@@ -237,6 +237,7 @@ ClientResult<Row> UnitRunner::offer(Job& job, int64_t repetition) {
   row.started_at_ns = offered->started_at_ns;
   row.status = RowStatus::kOk;
   put_run(load, study_.load->slo, job.sent, row);
+  if (context_.monitor) note_conditions(job, row);
   mark_false_success(row, {});
   return row;
 }

@@ -175,6 +175,8 @@ std::vector<StratumChoice> choices_of(const ChoiceInputs& in, const Findings& fi
   const std::string& baseline = samples.arms.front();
   std::vector<StratumChoice> choices;
   for (const Decision& decision : findings.decisions) {
+    // A policy routes single requests.
+    if (samples.strata[decision.stratum].phase == Phase::kLoad) continue;
     StratumChoice& choice = choices.emplace_back();
     choice.stratum = decision.stratum;
     choice.decision = decision.kind;

@@ -164,6 +164,13 @@ std::vector<std::string> Route::failures() const {
 Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, ThreadPool* pool) {
   const StudySummary study = summarize(bundle);
   ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
+  if (!samples.strata.empty() && std::ranges::all_of(samples.strata, [](const Stratum& of) {
+        return of.phase == Phase::kLoad;
+      })) {
+    return bad_input(
+        "{}: expected rows of single requests, which a policy routes, found those of load",
+        bundle.folder.string());
+  }
   Route route = unchosen_route(study, samples, request.analysis);
   const std::vector<std::string> reasons = void_comparisons(bundle, study, samples);
   const ChoiceInputs inputs{samples, !study.order.empty(), reasons, route.options};

@@ -58,6 +58,7 @@ std::vector<OutsideOfModels> outside_of_models(const Samples& samples) {
   std::map<std::pair<Phase, std::string>, MeasuredAxes> axes;
   for (size_t i = 0; i < samples.strata.size(); ++i) {
     const Stratum& stratum = samples.strata[i];
+    if (stratum.phase == Phase::kLoad) continue;
     const std::pair key(stratum.phase, stratum.model);
     const auto [at, fresh] = axes.try_emplace(key);
     if (fresh) order.push_back(key);

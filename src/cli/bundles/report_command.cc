@@ -69,7 +69,8 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
   const Findings& findings = of.bundle.findings;
   const PlottedRows* plotted = of.with_plotted ? &of.bundle.plotted : nullptr;
   const Judgement* judgement = of.with_rows ? &of.bundle.judgement : nullptr;
-  const Route* route = of.with_rows ? &of.bundle.route : nullptr;
+  const bool loaded = !of.bundle.findings.load.points.empty();  // a policy routes single requests
+  const Route* route = of.with_rows && !loaded ? &of.bundle.route : nullptr;
   if (!arguments.page.empty()) {
     return write_page(arguments.page,
                       render_page(findings, figure_groups(findings, plotted), judgement, route));
