@@ -78,12 +78,16 @@ std::optional<LoadWindow> load_window(const OfferedLoad& load, std::span<const S
   }
   const auto cut = static_cast<int64_t>(kCutShare * static_cast<double>(schedule_ns));
   LoadWindow window{cut, schedule_ns - cut};
-  if (const auto& concurrency = load.point.concurrency) {
-    std::vector<int64_t> ends;
-    for (const SentRequest& request : sent) ends.push_back(request.end_ns);
-    const auto nth = std::min<size_t>(static_cast<size_t>(*concurrency), ends.size()) - 1;
-    std::ranges::nth_element(ends, ends.begin() + static_cast<std::ptrdiff_t>(nth));
-    window.begin_ns = std::max(window.begin_ns, ends[nth]);
+  std::vector<int64_t> ends;  // of the requests that find the server empty, or filling
+  for (const SentRequest& request : sent) {
+    const bool early = load.point.concurrency ? request.number < *load.point.concurrency
+                                              : request.scheduled_ns <= cut;
+    if (early) ends.push_back(request.end_ns);
+  }
+  if (!ends.empty()) {
+    const auto place = load.point.concurrency ? ends.size() - 1 : (ends.size() - 1) / 2;
+    std::ranges::nth_element(ends, ends.begin() + static_cast<std::ptrdiff_t>(place));
+    window.begin_ns = std::max(window.begin_ns, ends[place]);
   }
   if (window.begin_ns >= window.end_ns) return std::nullopt;
   return window;

@@ -16,9 +16,9 @@ namespace assay {
 // Share of a run's schedule that is cut at its beginning (warm-up) and at its end (cool-down).
 inline constexpr double kCutShare = 0.1;
 
-// Requests scheduled in [begin, end) count. Both ends are cut by kCutShare of the schedule; a
-// closed loop's window doesn't begin before its first `concurrency` requests have ended, since
-// until then all of them began at once.
+// Requests scheduled in [begin, end) count. Both ends are cut by kCutShare of the schedule, and the
+// window doesn't begin while the server still fills: before all of a closed loop's first
+// `concurrency` requests have ended, or half of those that an open loop's first part has due.
 struct LoadWindow {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;

@@ -85,6 +85,14 @@ TEST(RequestSource, ATraceIsPlayedAtItsSpeed) {
   EXPECT_EQ(all[1].prompt_tokens, 6);
 }
 
+TEST(RequestSource, NoRunHasMoreRequestsThanItsRowsMayBe) {
+  OfferedLoad load{.point = {.concurrency = 1}, .duration_s = 10};
+  RequestSource source(load);
+  int64_t made = 0;
+  while (source.next(0)) ++made;
+  EXPECT_EQ(made, kMostLoadRequests);
+}
+
 TEST(RequestSource, AClosedLoopEndsWithItsDuration) {
   OfferedLoad load{.point = {.concurrency = 2}, .duration_s = 1};
   RequestSource source(load);
@@ -187,6 +195,23 @@ TEST(LoadRun, AClosedLoopsWindowBeginsOnceItsFirstRoundHasEnded) {
   ASSERT_TRUE(window);
   EXPECT_EQ(window->begin_ns, 500 * kMs);  // later than a tenth of the 2 s
   EXPECT_EQ(window->end_ns, 1800 * kMs);
+}
+
+TEST(LoadRun, AClosedLoopsFirstRoundEndsWithItsSlowestRequest) {
+  OfferedLoad load{.point = {.concurrency = 2}, .requests = 12};
+  std::vector<SentRequest> sent = {served(0, 0, 880), served(1, 0, 80)};  // ends at 900 and 100 ms
+  for (int64_t i = 0; i < 10; ++i) sent.push_back(served(2 + i, 100 + 200 * i, 180));
+  EXPECT_EQ(load_window(load, sent)->begin_ns, 900 * kMs);
+}
+
+TEST(LoadRun, AServerOfLongAnswersKeepsUpOnceItIsFull) {
+  std::vector<SentRequest> sent;  // four a second, each of three seconds
+  for (int64_t i = 0; i < 40; ++i) sent.push_back(served(i, 250 * i, 2980));
+  const auto figures = load_run_figures(open_loop(4, 10), {}, sent);
+  ASSERT_TRUE(figures);
+  EXPECT_GT(figures->window.begin_ns, 3000 * kMs);
+  EXPECT_NEAR(figures->requests_per_s, 4, 0.2);
+  EXPECT_FALSE(figures->queue_grows);
 }
 
 TEST(LoadRun, NothingIsLeftOfARunThatIsTooShort) {

@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kMostTokensOfARequest = 10'000'000;
 constexpr double kMostRate = 100'000;
 constexpr double kMostDuration_s = 86'400;
+constexpr double kMostSchedule_s = 30 * kMostDuration_s;
 
 std::string wrong_lengths(std::string_view name, const TokenLengths& lengths) {
   for (const int64_t value : lengths.values) {
@@ -91,7 +92,12 @@ int64_t longest_length(const TokenLengths& lengths) {
 
 std::string wrong_load(const OfferedLoad& load) {
   if (std::string wrong = wrong_point(load.point); !wrong.empty()) return wrong;
-  if (load.point.speed) return wrong_trace(load);
+  if (load.point.speed) {
+    if (std::string wrong = wrong_trace(load); !wrong.empty()) return wrong;
+    if (load.trace.back().at_s / *load.point.speed <= kMostSchedule_s) return "";
+    return fmt::format("expected a schedule of at most {:g} s, found {:g} at speed {:g}",
+                       kMostSchedule_s, load.trace.back().at_s, *load.point.speed);
+  }
   for (const auto& [name, lengths] : {std::pair("prompt_tokens", &load.prompt_tokens),
                                       std::pair("new_tokens", &load.new_tokens)}) {
     if (std::string wrong = wrong_lengths(name, *lengths); !wrong.empty()) return wrong;
@@ -100,6 +106,16 @@ std::string wrong_load(const OfferedLoad& load) {
   if (load.duration_s && !(*load.duration_s > 0 && *load.duration_s <= kMostDuration_s)) {
     return fmt::format("duration_s: expected above 0 and up to {:g}, found {:g}", kMostDuration_s,
                        *load.duration_s);
+  }
+  if (load.point.rate && load.requests && !load.duration_s &&
+      static_cast<double>(*load.requests) / *load.point.rate > kMostSchedule_s) {
+    return fmt::format("expected a schedule of at most {:g} s, found {} requests at {:g} a second",
+                       kMostSchedule_s, *load.requests, *load.point.rate);
+  }
+  if (load.point.rate && load.duration_s && !load.requests &&
+      *load.point.rate * *load.duration_s > static_cast<double>(kMostLoadRequests)) {
+    return fmt::format("expected at most {} requests, found {:g} a second for {:g} s",
+                       kMostLoadRequests, *load.point.rate, *load.duration_s);
   }
   if (load.requests && (*load.requests < 1 || *load.requests > kMostLoadRequests)) {
     return fmt::format("requests: expected 1 to {}, found {}", kMostLoadRequests, *load.requests);

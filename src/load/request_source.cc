@@ -36,7 +36,7 @@ std::optional<PlannedRequest> RequestSource::next(int64_t now_ns) {
     request.new_tokens = traced.new_tokens;
     return request;
   }
-  if (load_.requests && made_ >= *load_.requests) return std::nullopt;
+  if (made_ >= load_.requests.value_or(kMostLoadRequests)) return std::nullopt;
   if (load_.point.rate) {
     // The first comes one gap after the beginning, as every other after the one before it.
     at_s_ = load_.arrivals == Arrivals::kConstant

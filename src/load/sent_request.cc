@@ -122,6 +122,17 @@ std::string wrong_request(const SentRequest& request) {
   const bool in_order = 0 <= request.scheduled_ns && request.scheduled_ns <= request.sent_ns &&
                         request.sent_ns <= first && first <= last && last <= request.end_ns &&
                         request.end_ns <= kMostNs;
+  for (const int64_t count : {request.number, request.prompt_tokens, request.new_tokens,
+                              request.tokens.value_or(0), request.cached_tokens.value_or(0)}) {
+    if (count < 0 || count > kMostTokensCounted)
+      return fmt::format("expected counts of 0 to {}, found {}", kMostTokensCounted, count);
+  }
+  int64_t before_us = 0;
+  for (const int64_t at_us : request.token_us) {
+    if (at_us < before_us || at_us > kMostNs / 1000)
+      return "expected times of tokens that don't go back, found others";
+    before_us = at_us;
+  }
   if (!in_order) return "expected scheduled, sent, tokens and end in that order, found another";
   if (std::ranges::find(kStatuses, request.status) == std::end(kStatuses)) {
     return fmt::format("expected a status, found {}", quoted_excerpt(request.status));

@@ -82,6 +82,22 @@ TEST(SentRequests, FilesThatAreNoneAreRefusedInOneLine) {
             std::string::npos);
 }
 
+TEST(SentRequests, ThatNoReaderTakesAreRefusedBeforeTheyAreWritten) {
+  EXPECT_EQ(wrong_request(served()), "");
+  SentRequest request = served();
+  request.token_us = {-5};
+  EXPECT_NE(wrong_request(request), "");
+  request.token_us = {5, 4};
+  EXPECT_NE(wrong_request(request), "");
+  request.token_us = {INT64_MAX};
+  EXPECT_NE(wrong_request(request), "");
+  request = failed();
+  request.tokens = 2'000'000'000;
+  EXPECT_EQ(wrong_request(request), "expected counts of 0 to 1000000000, found 2000000000");
+  request.tokens = -1;
+  EXPECT_NE(wrong_request(request), "");
+}
+
 TEST(LoadTraces, AreReadInTheirThreeForms) {
   const std::vector<TracedRequest> expected = {{0, 20, 4}, {1.5, 30, 2}};
   for (const char* text :
@@ -118,6 +134,12 @@ TEST(OfferedLoads, ThatNobodyCanOfferSaySo) {
   EXPECT_EQ(wrong_load(load), "expected one of concurrency, rate and speed, found 2");
   load.point = {.rate = -1};
   EXPECT_EQ(wrong_load(load), "expected a rate above 0 and up to 100000, found -1");
+  load.point = {.rate = 1e-12};
+  EXPECT_NE(wrong_load(load).find("schedule of at most"), std::string::npos);
+  load = {.point = {.rate = 5000}, .duration_s = 300};
+  EXPECT_EQ(wrong_load(load), "expected at most 1000000 requests, found 5000 a second for 300 s");
+  load = {.point = {.concurrency = 0}, .requests = 5};
+  EXPECT_EQ(wrong_load(load), "concurrency: expected 1 to 20000, found 0");
   load = {.point = {.concurrency = 1}};
   EXPECT_EQ(wrong_load(load), "expected duration_s or requests, found neither");
   load.requests = 1;

@@ -50,16 +50,8 @@ std::string point_label(const Findings& findings, const LoadFigures& of) {
   return point_name(findings, of) + (condition.empty() ? "" : " " + condition);
 }
 
-std::vector<const LoadFigures*> points_of(const LoadSummary& load, const std::string& arm) {
-  std::vector<const LoadFigures*> points;
-  for (const LoadFigures& one : load.points) {
-    if (one.arm == arm) points.push_back(&one);
-  }
-  return points;
-}
-
 // The point with the least load that keeps the bounds no more, above `than`.
-const LoadFigures* next_beyond(const std::vector<const LoadFigures*>& points, double than) {
+const LoadFigures* next_beyond(const LoadSeries& points, double than) {
   const LoadFigures* next = nullptr;
   for (const LoadFigures* one : points) {
     if (one->kept == BoundsKept::kYes || one->offered_per_s.mean <= than) continue;
@@ -69,8 +61,8 @@ const LoadFigures* next_beyond(const std::vector<const LoadFigures*>& points, do
 }
 
 std::string kept_sentence(const Findings& findings, const std::string& arm,
-                          const std::vector<const LoadFigures*>& points) {
-  const LoadFigures* const best = best_kept(findings.load, arm);
+                          const LoadSeries& points) {
+  const LoadFigures* const best = best_kept(points);
   const auto share_at = [&](const LoadFigures& of) {
     std::string text = fmt::format("{}: {} of requests keep them", point_label(findings, of),
                                    share_text(*of.within_bounds));
@@ -93,7 +85,7 @@ std::string kept_sentence(const Findings& findings, const std::string& arm,
 }
 
 std::string speed_sentence(const Findings& findings, const std::string& arm,
-                           const std::vector<const LoadFigures*>& points) {
+                           const LoadSeries& points) {
   const auto rate = [](const LoadFigures* one) { return one->tokens_per_s.mean; };
   const LoadFigures& least = **std::ranges::min_element(
       points, {}, [](const auto* one) { return one->offered_per_s.mean; });
@@ -104,7 +96,7 @@ std::string speed_sentence(const Findings& findings, const std::string& arm,
     text += fmt::format(" and at most {}, at {}", with_interval(most.tokens_per_s),
                         point_label(findings, most));
   }
-  if (const LoadFigures* const full = saturation(findings.load, arm)) {
+  if (const LoadFigures* const full = saturation(points)) {
     text += full->point.rate ? fmt::format("; it doesn't follow {}", point_label(findings, *full))
                              : fmt::format("; {} gives hardly more than less load",
                                            point_label(findings, *full));
@@ -190,10 +182,10 @@ std::string bounds_text(const ServiceBounds& bounds) {
 std::vector<std::string> load_sentences(const Findings& findings) {
   std::vector<std::string> sentences;
   for (const std::string& arm : findings.study.arms) {
-    const auto points = points_of(findings.load, arm);
-    if (points.empty()) continue;
-    sentences.push_back(findings.load.slo.any() ? kept_sentence(findings, arm, points)
-                                                : speed_sentence(findings, arm, points));
+    for (const LoadSeries& points : load_series(findings.load, findings.strata, arm)) {
+      sentences.push_back(findings.load.slo.any() ? kept_sentence(findings, arm, points)
+                                                  : speed_sentence(findings, arm, points));
+    }
   }
   return sentences;
 }

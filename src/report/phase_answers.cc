@@ -479,7 +479,7 @@ namespace {
 std::string load_sentence(const Findings& findings, const PhaseStrata& strata,
                           const PhaseAnswer& answer) {
   std::string text = join(load_sentences(findings), " ");
-  if (answer.arms.size() > 1) text += " Mean latency: " + sentence_of(findings, strata, answer);
+  if (answer.arms.size() > 1) text += " " + sentence_of(findings, strata, answer);
   return text;
 }
 

@@ -80,7 +80,7 @@ Status parse_trace_keys(const YamlMap& map, const YamlValue& file, StudyLoad& lo
   ASSAY_TRY(const std::string text, read_file(load.trace_file));
   ASSAY_TRY(load.offered.trace, parse_load_trace(text, load.trace_file));
   if (const auto speed = map.find("speed"))
-    return parse_points(*speed, 1e6, &LoadPoint::speed, points);
+    return parse_points(*speed, 100'000, &LoadPoint::speed, points);
   points.push_back({.speed = 1});
   return {};
 }
@@ -207,6 +207,12 @@ Status parse_load_study(const YamlMap& map, const YamlValue& value, Study& study
     return value.error("new_tokens, or the study's key \"token_lengths\"", "neither");
   }
   study.load = std::move(load);
+  for (const StudyScenario& scenario : study.scenarios) {
+    OfferedLoad offered = study.load->offered;
+    offered.point = *scenario.load;
+    if (const std::string wrong = wrong_load(offered); !wrong.empty())
+      return value.error("a load that can be offered", wrong);
+  }
   return {};
 }
 

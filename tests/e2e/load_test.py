@@ -82,6 +82,8 @@ class Load(ProgramTest):
         requests = sorted(requests, key=lambda one: int(one["sent_ns"]))
         truths = sorted(sent.values(), key=lambda one: one["arrived"])
         off = {"ttft": [], "itl": [], "queue": []}
+        # The server's clock at the run's beginning: requests arrive as soon as they are sent.
+        begin_ns = statistics.median(truth["arrived"] - int(one["sent_ns"]) for one, truth in zip(requests, truths))
         for request, truth in zip(requests, truths):
             self.assertEqual(request["status"], "ok", request)
             seen_us = request["token_us"]
@@ -91,8 +93,9 @@ class Load(ProgramTest):
             off["itl"] += [(seen_us[i + 1] - seen_us[i]) / 1e3 - (truth["at"][i + 1] - truth["at"][i]) / 1e6
                            for i in range(len(seen_us) - 1)]
             if queued:
+                wait_ms = (int(request["first_token_ns"]) - int(request["scheduled_ns"])) / 1e6
                 service_ms = (truth["at"][0] - truth["begun"]) / 1e6
-                off["queue"].append(ttft_ms - service_ms - (truth["begun"] - truth["arrived"]) / 1e6)
+                off["queue"].append(wait_ms - service_ms - (truth["begun"] - begin_ns - int(request["scheduled_ns"])) / 1e6)
         return off
 
     def test_times_are_the_servers_at_200_requests_a_second(self):
@@ -273,6 +276,8 @@ class Load(ProgramTest):
         self.assertEqual((lonely.returncode, lonely.stderr), (2, "assay: --concurrency requires --server\n"))
         self.assert_refused(["bench", "--server", url, "--concurrency", "1", "--slo", "ttft=5"], "ttft_ms=MS")
         self.assert_refused(["bench", "--server", url, "--rate", "0"], "above 0")
+        self.assert_refused(["bench", "--server", url, "--slo", "ttft_ms=5"], "--concurrency or --rate")
+        self.assert_refused(["bench", "--server", url, "--rate", "1", "-o", "sql"], "of a load")
         self.study("native", [{"name": "n", "backend": "native", "mode": "eager", "cache": "static"}], {"rate": 1, "duration_s": 1})
         self.assert_refused(["run", "native.yaml", "-o", "native"], "arms of backend http")
 

@@ -85,7 +85,7 @@ void judge_bounds(const std::vector<Run>& runs, double confidence, LoadFigures& 
   widen_share(figures, confidence, *figures.within_bounds);
   figures.good_per_s = over(
       runs, [](const LoadRunFigures& of) { return of.good_per_s.value_or(0); }, confidence);
-  if (figures.growing_runs > 0) {
+  if (2 * figures.growing_runs > figures.runs) {
     figures.kept = BoundsKept::kNo;  // the longer the run, the fewer keep them
   } else if (const auto& interval = figures.within_bounds->interval) {
     figures.kept = interval->low >= kShareToKeep   ? BoundsKept::kYes
@@ -148,6 +148,9 @@ LoadSummary describe_load(const Bundle& bundle, const Samples& samples,
     figures.arm = samples.arms[group.arm];
     figures.point = load->second.point;
     figures.lost_runs = std::ssize(group.rows) - std::ssize(group.timed);
+    // A run that the server lost, and one that a queue may have grown in, prove no bound.
+    if (figures.kept == BoundsKept::kYes && (figures.lost_runs > 0 || figures.growing_runs > 0))
+      figures.kept = BoundsKept::kUndecided;
     summary.points.push_back(std::move(figures));
   }
   return summary;

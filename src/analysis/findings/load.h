@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/findings/strata.h"
 #include "load/offered_load.h"
 #include "stats/samples/intervals.h"
 
@@ -77,13 +78,21 @@ struct EnumWords<BoundsKept> {
   }
 };
 
-// The most requests a second that an arm serves within the bounds: of the points that keep them the
-// one with the highest rate. Null: none does.
-const LoadFigures* best_kept(const LoadSummary& load, const std::string& arm);
+// Points of one arm that differ in their load alone.
+using LoadSeries = std::vector<const LoadFigures*>;
+// The arm's series, in the order of their first points: by model, new tokens, and the scenario that
+// the load is put on.
+std::vector<LoadSeries> load_series(const LoadSummary& load, const std::vector<Stratum>& strata,
+                                    const std::string& arm);
 
-// The first point from which on the arm gives no more: an open loop's rate that it doesn't follow
-// (95 % of it), or the closed loop's concurrency whose tokens a second are less than 10 % above
-// those of the point before it. Null: no such point was measured.
-const LoadFigures* saturation(const LoadSummary& load, const std::string& arm);
+// The most requests a second that are served within the bounds: of the points that keep them the
+// one with the highest rate. Null: none does.
+const LoadFigures* best_kept(const LoadSeries& series);
+
+// The first point from which on there is no more to be had: an open loop's rate that isn't followed
+// (95 % of it lies above the interval of what ended, or the queue grew in most runs), or the closed
+// loop's concurrency whose tokens a second are less than 10 % above those of the point before it.
+// Null: no such point was measured.
+const LoadFigures* saturation(const LoadSeries& series);
 
 }  // namespace assay

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "analysis/describe/load.h"
 #include "analysis/named/named.h"
 #include "analysis/rows/gpu_neighbours.h"
+#include "base/text/text.h"
 
 namespace assay {
 
@@ -16,6 +18,17 @@ std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySumma
                       "the arms ran one after the other (order_confounded), so a drift of the "
                       "machine looks like a difference between them");
     return reasons;
+  }
+  if (samples.arms.size() > 1) {
+    for (const LoadFigures& point : describe_load(bundle, samples, {}).points) {
+      if (point.growing_runs == 0 && point.failed.empty()) continue;
+      reasons[point.stratum] = fmt::format(
+          "{} has {} there, so that the latencies of what it served can't be held against "
+          "another's",
+          point.arm,
+          point.failed.empty() ? "a queue that grows (queue_grows)"
+                               : "requests that failed (requests_failed)");
+    }
   }
   const std::vector<bool> mixed = mixed_sittings(bundle, samples);
   if (study.order != "interleaved" && samples.arms.size() > 1) {

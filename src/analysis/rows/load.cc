@@ -11,7 +11,9 @@ LoadOfStudy load_of_study(const Bundle& bundle) {
   const Json& offered = member(load, "offered");
   if (!offered.is_object()) return found;
   for (const auto& [scenario, json] : offered.items()) {
-    if (auto one = record_from_json<OfferedLoad>(json, "offered"))
+    auto one = record_from_json<OfferedLoad>(json, "offered");
+    // A trace stays with its study; what is needed of it here are its requests.
+    if (one && (one->point.speed || wrong_load(*one).empty()))
       found.offered[scenario] = *std::move(one);
   }
   return found;

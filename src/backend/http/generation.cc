@@ -18,6 +18,7 @@ class GenerationExchange final : public HttpExchange {
     generated_.started_ns = monotonic_now_ns();
   }
 
+  void begun(int64_t at_ns) override { generated_.started_ns = at_ns; }
   void connected(int64_t at_ns) override { generated_.connected_ns = at_ns; }
   void sent(int64_t at_ns) override { generated_.sent_ns = at_ns; }
 

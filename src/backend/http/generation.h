@@ -14,7 +14,7 @@ namespace assay {
 
 // Times are monotonic_now_ns().
 struct Generated {
-  int64_t started_ns = 0;         // the request was handed over
+  int64_t started_ns = 0;         // the loop began to work on it
   int64_t connected_ns = 0;       // the connection stood; 0: it never did
   int64_t sent_ns = 0;            // written whole
   std::vector<int64_t> token_ns;  // of each event that brought tokens, not of each token

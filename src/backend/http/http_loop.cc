@@ -151,6 +151,7 @@ class Running {
 
   asio::awaitable<void> run(HttpRequest request) {
     HttpResult<void> result;
+    exchange_->begun(monotonic_now_ns());
     try {
       fresh_ = request.fresh;
       co_await exchange(message_of(endpoint_, std::move(request)));
@@ -413,7 +414,11 @@ void HttpLoop::run() {
 void HttpLoop::run_until(int64_t deadline_ns) {
   impl_->context.restart();
   const int64_t left = std::max<int64_t>(deadline_ns - monotonic_now_ns(), 0);
-  impl_->context.run_for(std::chrono::nanoseconds(left));
+  if (left == 0) {
+    impl_->context.poll();  // a time that has passed leaves room for what is ready
+  } else {
+    impl_->context.run_for(std::chrono::nanoseconds(left));
+  }
 }
 
 int64_t HttpLoop::open_exchanges() const {

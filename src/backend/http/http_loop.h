@@ -42,6 +42,8 @@ struct HttpLimits {
 class HttpExchange {
  public:
   virtual ~HttpExchange() = default;
+  // The loop begins to work on it.
+  virtual void begun(int64_t) {}
   // The connection stands, and the request is about to be written.
   virtual void connected(int64_t) {}
   // The request has been written whole.

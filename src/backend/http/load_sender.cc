@@ -28,6 +28,12 @@ void sleep_until(int64_t at_ns) {
   }
 }
 
+// A count that a row can have; a server may say anything.
+std::optional<int64_t> believable(const std::optional<int64_t>& count) {
+  constexpr int64_t kMost = 1'000'000'000;
+  return count && *count >= 0 && *count <= kMost ? count : std::nullopt;
+}
+
 class LoadRun {
  public:
   LoadRun(HttpLoop& loop, const LoadTarget& target, const OfferedLoad& load)
@@ -94,6 +100,8 @@ class LoadRun {
 
   void note_end(const Listening& of, const Generated& generated, HttpResult<void> result) {
     SentRequest& request = sent_[of.place];
+    // The loop may have had other work when the request was handed to it.
+    request.sent_ns = std::max(request.sent_ns, since_begin(generated.started_ns));
     const auto after_sent = [&](int64_t at_ns) {
       return std::max(since_begin(at_ns), request.sent_ns);
     };
@@ -105,8 +113,8 @@ class LoadRun {
       }
     }
     request.end_ns = std::max(after_sent(generated.end_ns), request.last_token_ns.value_or(0));
-    request.tokens = generated.figures.new_tokens;
-    request.cached_tokens = generated.figures.cached_tokens;
+    request.tokens = believable(generated.figures.new_tokens);
+    request.cached_tokens = believable(generated.figures.cached_tokens);
     std::optional<ErrorReply> wrong;
     if (!result) {
       wrong = reply_of(result.error());
@@ -117,7 +125,9 @@ class LoadRun {
       request.status = wrong->outcome.empty() ? "error" : wrong->outcome;
       request.error_class = std::move(wrong->error_class);
     }
-    if (load_.point.concurrency) send_next_of_closed(request.end_ns);
+    failed_in_a_row_ = request.ok() ? 0 : failed_in_a_row_ + 1;
+    if (load_.point.concurrency && failed_in_a_row_ < kMostFailedInARow)
+      send_next_of_closed(request.end_ns);
   }
 
   HttpLoop& loop_;
@@ -125,6 +135,10 @@ class LoadRun {
   const OfferedLoad& load_;
   RequestSource source_;
   int64_t begin_ns_;
+  // A closed loop ends with so many: a server that refuses each at once would be asked a hundred
+  // thousand times a second.
+  static constexpr int64_t kMostFailedInARow = 1000;
+  int64_t failed_in_a_row_ = 0;
   std::vector<SentRequest> sent_;
   std::vector<std::unique_ptr<Listening>> listening_;
 };

@@ -172,6 +172,14 @@ Result<int> run_bench(const CLI::App& command, BenchOptions options) {
     options.tests.models.push_back({model.name, model.path});
   }
   const bool loaded = options.tests.load.any();
+  if (!loaded) {
+    for (const char* const one : {"--arrivals", "--duration", "--requests", "--slo"}) {
+      ASSAY_CHECK(refuse_given({command.get_option(one)}, "it beside --concurrency or --rate",
+                               "neither of them"));
+    }
+  } else if (options.format == BenchFormat::kSql || options.format == BenchFormat::kJsonl) {
+    return bad_input("-o: expected table, md, csv or json of a load, found another format");
+  }
   if (loaded && options.server.url.empty())
     return bad_input(
         "--concurrency and --rate: expected --server URL, whose load they are, found none");

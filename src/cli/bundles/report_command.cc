@@ -3,6 +3,7 @@
 // the bundle, and of a findings.json alone it makes a page.
 // assay report BUNDLE BUNDLE... -o FILE.html: one page of all of them.
 // assay report --index FOLDER... -o FILE.html: a sentence and the links of each of them.
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
@@ -69,8 +70,11 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
   const Findings& findings = of.bundle.findings;
   const PlottedRows* plotted = of.with_plotted ? &of.bundle.plotted : nullptr;
   const Judgement* judgement = of.with_rows ? &of.bundle.judgement : nullptr;
-  const bool loaded = !of.bundle.findings.load.points.empty();  // a policy routes single requests
-  const Route* route = of.with_rows && !loaded ? &of.bundle.route : nullptr;
+  // A policy routes single requests.
+  const bool loads_alone = std::ranges::all_of(
+      findings.strata, [](const Stratum& stratum) { return stratum.phase == Phase::kLoad; });
+  const Route* route =
+      of.with_rows && (!loads_alone || findings.strata.empty()) ? &of.bundle.route : nullptr;
   if (!arguments.page.empty()) {
     return write_page(arguments.page,
                       render_page(findings, figure_groups(findings, plotted), judgement, route));

@@ -57,8 +57,9 @@ bool has_whole(const std::vector<ImportedSample>& samples) {
 // The request in nanoseconds from `begin_s`; times that go back are taken for equal ones.
 SentRequest sent_of(const ServedRequest& request, double begin_s) {
   const ImportedSample& whole = request.whole;
+  constexpr double kMostSeconds = 1e9;
   const auto since = [&](double at_s) {
-    return std::max<int64_t>(std::llround((at_s - begin_s) * 1e9), 0);
+    return static_cast<int64_t>(std::clamp(at_s - begin_s, 0.0, kMostSeconds) * 1e9 + 0.5);
   };
   SentRequest sent;
   sent.scheduled_ns = since(request.times->due_s);
@@ -69,7 +70,7 @@ SentRequest sent_of(const ServedRequest& request, double begin_s) {
   const bool timed = whole.latency_ms && whole.ttft_ms && sent.new_tokens > 0;
   if (whole.status == RowStatus::kOk && timed) {
     const auto after = [&](double ms) {
-      return sent.sent_ns + std::max<int64_t>(std::llround(ms * 1e6), 0);
+      return sent.sent_ns + static_cast<int64_t>(std::clamp(ms, 0.0, kMostSeconds) * 1e6 + 0.5);
     };
     sent.tokens = sent.new_tokens;
     sent.first_token_ns = after(*whole.ttft_ms);
@@ -108,6 +109,13 @@ Status add_load(const ImportedRun& load, const std::vector<ServedRequest>& reque
     run.sent.push_back(sent_of(request, begin_s));
     if (request.whole.prompt_tokens) prompts.push_back(*request.whole.prompt_tokens);
     if (request.whole.tokens.value_or(0) > 0) tokens.push_back(*request.whole.tokens);
+  }
+  const bool possible = std::ranges::all_of(
+      run.sent, [](const SentRequest& sent) { return wrong_request(sent).empty(); });
+  if (!possible) {
+    imported.notes.push_back(
+        "the requests' times don't fit one another, so that there is no run under load of them");
+    return {};
   }
   std::ranges::stable_sort(run.sent, {}, &SentRequest::scheduled_ns);
   for (size_t i = 0; i < run.sent.size(); ++i) run.sent[i].number = static_cast<int64_t>(i);
