@@ -228,17 +228,6 @@ OfferedLoad offered_load(const Study& study, const Cell& cell, int64_t repetitio
   return offered;
 }
 
-std::optional<double> offered_seconds(const Study& study, const StudyScenario& scenario) {
-  const OfferedLoad& load = study.load->offered;
-  if (scenario.load->speed) return load.trace.back().at_s / *scenario.load->speed;
-  std::optional<double> seconds = load.duration_s;
-  if (scenario.load->rate && load.requests) {
-    const double by_number = static_cast<double>(*load.requests) / *scenario.load->rate;
-    seconds = std::min(seconds.value_or(by_number), by_number);
-  }
-  return seconds;
-}
-
 Json load_to_json(const StudyLoad& load) {
   Json json = record_to_json(load.offered);
   json.erase("point");

@@ -32,9 +32,6 @@ Status parse_load_study(const YamlMap& study_keys, const YamlValue& load, Study&
 // The load of one run of a cell. Every arm gets the same requests in a run.
 OfferedLoad offered_load(const Study& study, const Cell& cell, int64_t repetition);
 
-// Seconds for which a run offers requests; absent: as long as the server takes for them.
-std::optional<double> offered_seconds(const Study& study, const StudyScenario& scenario);
-
 // For the plan's hash: all that decides what is offered.
 Json load_to_json(const StudyLoad& load);
 

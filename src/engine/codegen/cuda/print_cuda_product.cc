@@ -102,8 +102,8 @@ __device__ __forceinline__ void hold(const weight_t* weight, int stage, uint4 (&
     }
   }
 }
-// What one row is multiplied with and no kernel of a step writes is asked for before the kernels ahead have ended: the norm's
-// weight, and what the epilogue of the first turn reads, if it reads nothing else.
+// Factors of one row that no kernel of a step writes are asked for before the kernels ahead have ended: the norm's weight, and
+// the inputs of the first turn's epilogue, if it has no others.
 enum { FEW_OWN = STAGES == 1 && HELD <= 2, STEADY_SCALES = ROWS == 1 && FEW_OWN && NORMED && WHOLE_SCALES };
 struct Steady { uint4 scales[STEADY_SCALES ? HELD : 1]; Asking asking; };
 __device__ __forceinline__ void ask_steady(const Args& args, const weight_t* weight, long column, Steady& steady) {
