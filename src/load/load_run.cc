@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
+#include "stats/distributions/distributions.h"
 #include "stats/samples/summary.h"
 
 namespace assay {
 namespace {
 
-constexpr size_t kParts = 10;
-constexpr double kLeastTau = 0.6;
+constexpr int kParts = 10;
+constexpr double kGrowthLevel = 0.05;
 constexpr double kLeastGrowth = 1.5;
 constexpr double kLeastRise = 2;  // requests
 
@@ -28,6 +30,23 @@ double mean_in_flight(std::span<const SentRequest> sent, int64_t begin_ns, int64
     sum_ns += static_cast<double>(std::max<int64_t>(to - from, 0));
   }
   return sum_ns / static_cast<double>(end_ns - begin_ns);
+}
+
+double in_flight_at(std::span<const SentRequest> sent, int64_t at_ns) {
+  return static_cast<double>(std::ranges::count_if(sent, [at_ns](const SentRequest& request) {
+    return request.scheduled_ns <= at_ns && request.end_ns > at_ns;
+  }));
+}
+
+// Mean time from due to end, of the requests due within [begin, end); absent if there are none.
+std::optional<double> mean_stay_ns(std::span<const SentRequest> sent, int64_t begin_ns,
+                                   int64_t end_ns) {
+  std::vector<double> stays;
+  for (const SentRequest& request : sent) {
+    if (request.scheduled_ns >= begin_ns && request.scheduled_ns < end_ns)
+      stays.push_back(static_cast<double>(request.end_ns - request.scheduled_ns));
+  }
+  return stats::mean(stays);
 }
 
 int64_t most_in_flight(std::span<const SentRequest> sent) {
@@ -119,22 +138,32 @@ std::vector<double> in_flight_over(const LoadWindow& window, std::span<const Sen
 }
 
 bool grows_within(const LoadWindow& window, std::span<const SentRequest> sent) {
-  const std::vector<double> over = in_flight_over(window, sent, kParts);
-  int64_t concordant = 0;
-  for (size_t i = 0; i < over.size(); ++i) {
-    for (size_t j = i + 1; j < over.size(); ++j) {
-      concordant += over[j] > over[i] ? 1 : over[j] < over[i] ? -1 : 0;
-    }
-  }
-  const double tau =
-      static_cast<double>(concordant) / (static_cast<double>(kParts * (kParts - 1)) / 2);
-  const auto mean = [&](size_t from, size_t to) {
-    return std::accumulate(over.begin() + static_cast<std::ptrdiff_t>(from),
-                           over.begin() + static_cast<std::ptrdiff_t>(to), 0.0) /
-           static_cast<double>(to - from);
+  const auto border = [&](double share) {
+    return window.begin_ns +
+           std::llround(share * static_cast<double>(window.end_ns - window.begin_ns));
   };
-  const double first = mean(0, kParts / 3), last = mean(kParts - kParts / 3, kParts);
-  return tau >= kLeastTau && last >= kLeastGrowth * first && last - first >= kLeastRise;
+  const auto rises = [](double first, double last) { return last >= kLeastGrowth * first; };
+
+  std::vector<double> changes;
+  double before = in_flight_at(sent, window.begin_ns);
+  for (int part = 1; part <= kParts; ++part) {
+    const double after = in_flight_at(sent, border(part / static_cast<double>(kParts)));
+    changes.push_back(after - std::exchange(before, after));
+  }
+  const auto moments = stats::moments(changes);
+  if (!moments || moments->mean <= 0) return false;
+  const double error = std::sqrt(moments->variance / kParts);
+  if (error > 0) {
+    const auto tail = stats::student_t_upper(moments->mean / error, kParts - 1);
+    if (!tail || tail->p > kGrowthLevel) return false;
+  }
+  const int64_t first_end_ns = border(1.0 / 3), last_begin_ns = border(2.0 / 3);
+  const double first = mean_in_flight(sent, window.begin_ns, first_end_ns);
+  const double last = mean_in_flight(sent, last_begin_ns, window.end_ns);
+  const auto early_ns = mean_stay_ns(sent, window.begin_ns, first_end_ns);
+  const auto late_ns = mean_stay_ns(sent, last_begin_ns, window.end_ns);
+  return rises(first, last) && last - first >= kLeastRise && early_ns && late_ns &&
+         rises(*early_ns, *late_ns);
 }
 
 std::optional<LoadRunFigures> load_run_figures(const OfferedLoad& load, const ServiceBounds& bounds,

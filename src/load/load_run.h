@@ -73,10 +73,12 @@ std::optional<LoadRunFigures> load_run_figures(const OfferedLoad& load, const Se
 // Requests in flight (scheduled and not ended) at the middles of so many equal parts of the window.
 std::vector<double> in_flight_over(const LoadWindow& window, std::span<const SentRequest> sent,
                                    size_t parts);
-// True if the number in flight rises through the window: Kendall's tau over its ten tenths is at
-// least 0.6 (p < 0.01 of a steady queue whose tenths are independent), and the last third has at
-// least 1.5 times the first third's and two requests more. Means over such a run depend on how long
-// it was.
+// True if requests come faster than the server ends them: the changes of the number in flight over
+// the window's ten tenths are on average above 0 (one-sided t test at 5 %, so that the wandering
+// queue of a server that only just keeps up seldom passes), the last third has at least 1.5 times
+// the first third's number in flight and two requests more, and its requests take at least 1.5
+// times as long (so that a trace whose rate rises is no growing queue by itself). Means over such a
+// run depend on how long it was. False where a third has a length of 0 ns.
 bool grows_within(const LoadWindow& window, std::span<const SentRequest> sent);
 
 // Most by which sends may be late before a run says nothing: the larger of 10 ms and 5 % of the

@@ -165,8 +165,9 @@ TEST(LoadRun, AQueueThatGrowsIsFoundAndAPauseIsNone) {
   EXPECT_FALSE(load_run_figures(open_loop(10, 10), {}, paused)->queue_grows);
 }
 
-TEST(LoadRun, ASteadyQueueIsSeldomCalledGrowing) {
-  // Poisson arrivals at a server of one slot that is busy half of the time.
+// Share of 400 runs of 100 Poisson arrivals that are called growing: a server of one slot, which is
+// busy for `busy` of the time (above 1: which doesn't keep up).
+double called_growing(double busy) {
   int64_t found = 0;
   constexpr int64_t kRuns = 400;
   for (int64_t run = 0; run < kRuns; ++run) {
@@ -176,7 +177,7 @@ TEST(LoadRun, ASteadyQueueIsSeldomCalledGrowing) {
     int64_t free_ns = 0;
     for (const PlannedRequest& one : all_of(load)) {
       const int64_t begin_ns = std::max(free_ns, one.scheduled_ns);
-      free_ns = begin_ns + 50 * kMs;
+      free_ns = begin_ns + std::llround(100 * busy * static_cast<double>(kMs));
       SentRequest request = served(one.number, 0, 0, 1);
       request.scheduled_ns = request.sent_ns = one.scheduled_ns;
       request.first_token_ns = request.last_token_ns = request.end_ns = free_ns;
@@ -184,7 +185,30 @@ TEST(LoadRun, ASteadyQueueIsSeldomCalledGrowing) {
     }
     found += load_run_figures(load, {}, sent)->queue_grows ? 1 : 0;
   }
-  EXPECT_LE(found, kRuns / 50);
+  return static_cast<double>(found) / kRuns;
+}
+
+TEST(LoadRun, ASteadyQueueIsSeldomCalledGrowing) {
+  EXPECT_LE(called_growing(0.5), 0.01);
+  EXPECT_LE(called_growing(0.8), 0.03);
+  EXPECT_LE(called_growing(0.95), 0.05);
+  EXPECT_GE(called_growing(1.5), 0.8);
+  EXPECT_GE(called_growing(2), 0.95);
+}
+
+TEST(LoadRun, APauseAtTheEndIsNoGrowingQueue) {
+  std::vector<SentRequest> sent;  // ten a second; nothing ends between 8 s and 10 s
+  for (int64_t i = 0; i < 100; ++i)
+    sent.push_back(served(i, 100 * i, i < 80 ? 50 : 50 + 100 * (100 - i)));
+  EXPECT_FALSE(load_run_figures(open_loop(10, 10), {}, sent)->queue_grows);
+}
+
+TEST(LoadRun, ARateThatRisesIsNoGrowingQueue) {
+  std::vector<SentRequest> sent;  // from 1 to 40 requests a second in 10 s, each of 1 s
+  for (int64_t i = 0; i < 200; ++i) {
+    sent.push_back(served(i, std::llround(1000 * std::sqrt(static_cast<double>(i) / 2)), 1000));
+  }
+  EXPECT_FALSE(load_run_figures(open_loop(20, 10), {}, sent)->queue_grows);
 }
 
 TEST(LoadRun, AClosedLoopsWindowBeginsOnceItsFirstRoundHasEnded) {

@@ -3,8 +3,8 @@ tokens.
 
 usage: load_truth.py [--first MS] [--step MS] [--slots N] [--pause EVERY_S FOR_S] [--cached TOKENS]
 
---slots: it computes so many requests at a time; others wait in a queue. --pause: in every EVERY_S seconds it stands still for
-FOR_S. --cached: so many of a prompt's tokens come from its cache. /sent answers {number: {"arrived", "begun", "at"}} in ns of
+--slots: it computes so many requests at a time; others wait in a queue. --pause: in every EVERY_S seconds, counted from its
+first request, it stands still for the last FOR_S. --cached: so many of a prompt's tokens come from its cache. /sent answers {number: {"arrived", "begun", "at"}} in ns of
 the monotonic clock; a request's number is the count of requests before it. /forget empties that.
 """
 
@@ -21,9 +21,9 @@ async def until_awake():
     """Waits out the pause that the present moment lies in."""
     if options.pause:
         every_s, for_s = options.pause
-        into_s = (time.monotonic() - options.begun) % every_s
-        if into_s < for_s:
-            await asyncio.sleep(for_s - into_s)
+        left_s = every_s - (time.monotonic() - options.begun) % every_s
+        if left_s <= for_s:
+            await asyncio.sleep(left_s)
 
 
 async def sleep_until(at_s):
@@ -43,6 +43,7 @@ def answer(body):
 
 async def generate(asked, writer):
     record = sent[len(sent)] = {"arrived": time.monotonic_ns(), "at": []}
+    options.begun = options.begun or time.monotonic()
     count = asked["max_tokens"]
     async with options.free:
         await until_awake()
@@ -95,7 +96,7 @@ async def main():
     parser.add_argument("--pause", type=float, nargs=2)
     parser.add_argument("--cached", type=int, default=0)
     options = parser.parse_args()
-    options.free, options.begun = asyncio.Semaphore(options.slots), time.monotonic()
+    options.free, options.begun = asyncio.Semaphore(options.slots), None
     server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=4096)
     print(f"listening on http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     async with server:
