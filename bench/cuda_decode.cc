@@ -72,6 +72,7 @@ Result<Measured> measure(Session& session, int64_t batch) {
     ASSAY_CHECK(session.decode_greedy(kNewTokens, [&](std::span<const int32_t> tokens) {
       if (first == filled) first = monotonic_now_ns();
       measured.tokens.insert(measured.tokens.end(), tokens.begin(), tokens.end());
+      return true;
     }));
     const int64_t end = monotonic_now_ns();
     if (run < 0) {
@@ -82,7 +83,7 @@ Result<Measured> measure(Session& session, int64_t batch) {
     measured.decode_ms.add(static_cast<double>(end - filled) * 1e-6 /
                            static_cast<double>(kNewTokens));
   }
-  measured.step_bytes = session.step_bytes(batch, kPromptTokens + kNewTokens / 2);
+  measured.step_bytes = session.model().step_bytes(batch, kPromptTokens + kNewTokens / 2);
   return measured;
 }
 

@@ -72,7 +72,7 @@ Result<DecodeSamples> measure_decode(Session& session, engine::BandwidthProbe& p
     }
     const auto ns = static_cast<double>(monotonic_now_ns() - start);
     for (int step = 0; step < kStepsARepetition; ++step) {
-      bytes += session.step_bytes(1, session.kv_len() - step);
+      bytes += session.model().step_bytes(1, session.kv_len() - step);
     }
     if (repetition < 0) continue;
     samples.read_gb_s.add(read);
@@ -103,7 +103,7 @@ Result<std::vector<TableCell>> measure(const Case& which, bool compiled,
   options.compile.kernel_cache = engine::KernelCache::default_folder();
   ASSAY_TRY(Session session, Session::open(folder, options));
   const double bar = compiled ? kCompiledBar : kEagerBar;
-  ThreadPool pool(session.threads());
+  ThreadPool pool(session.device().threads());
   ASSAY_TRY(auto probe, engine::BandwidthProbe::create(pool));
   ASSAY_TRY(const DecodeSamples samples, measure_decode(session, probe));
   ASSAY_TRY(const double prefill_128, measure_prefill(session, 128));

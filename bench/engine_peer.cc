@@ -107,14 +107,16 @@ class Arm {
     const double first_ms = ms_since(first_ns);
     std::vector<int32_t> tokens = {session_->next_tokens()[0]};
     const int64_t start_ns = monotonic_now_ns();
-    ASSAY_CHECK(session_->decode_greedy(
-        steps, [&](std::span<const int32_t> chosen) { tokens.push_back(chosen[0]); }));
+    ASSAY_CHECK(session_->decode_greedy(steps, [&](std::span<const int32_t> chosen) {
+      tokens.push_back(chosen[0]);
+      return true;
+    }));
     const double ms = ms_since(start_ns) / static_cast<double>(steps);
     const int64_t middle = prompt + 1 + steps / 2;
     Json reply = {{"ms", ms},
                   {"first_ms", first_ms},
                   {"tokens", tokens},
-                  {"bytes", session_->step_bytes(batch, middle)}};
+                  {"bytes", session_->model().step_bytes(batch, middle)}};
     add_note(session_->decode_runs(), reply);
     return reply;
   }

@@ -91,6 +91,7 @@ TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
       std::vector<Prompt> tokens(rows);
       const auto keep = [&](std::span<const int32_t> next) {
         for (size_t row = 0; row < rows; ++row) tokens[row].push_back(next[row]);
+        return true;
       };
       keep(gpu.next_tokens());
       ASSERT_TRUE(gpu.decode_greedy(tokens_each, keep));

@@ -204,7 +204,7 @@ Json compile_summary(const engine::Session& session) {
 }
 
 Json fp8_evidence(const engine::Session& session) {
-  const std::string_view wide = engine::dtype_name(session.dtype());
+  const std::string_view wide = engine::dtype_name(session.model().dtype());
   Json in_fp8 = Json::array(), in_wide = Json::array();
   for (const engine::LibraryShape& one : session.device().library_products()) {
     (one.type == "e4m3" ? in_fp8 : in_wide)
@@ -223,15 +223,17 @@ Json fp8_evidence(const engine::Session& session) {
                       {fmt::format("{}_us", wide), one.wide_us},
                       {"type", one.fp8_wins() ? "e4m3" : wide}});
   }
-  const bool measured = !session.fp8_always() && session.compile_evidence().prefill.requested;
+  const bool measured =
+      !session.model().options().fp8_always && session.compile_evidence().prefill.requested;
   return {
-      {"head", session.fp8() == engine::Fp8::kWithTheHead ? "fp8" : wide},
+      {"head", session.model().options().fp8 == engine::Fp8::kWithTheHead ? "fp8" : wide},
       {"chosen_by", measured ? fmt::format("the faster of e4m3, with its rounding, and {}", wide)
                              : "asked for: e4m3 wherever the library has it"},
       {"chosen", std::move(chosen)},
       {"weights", "e4m3, a scale for each output"},
       {"activations", "e4m3, a scale for each row"},
-      {"sums", session.fp8_fast_sums() ? "fast: some bits fewer than fp32's" : "fp32"},
+      {"sums",
+       session.model().options().fp8_fast_sums ? "fast: some bits fewer than fp32's" : "fp32"},
       {"in_e4m3", std::move(in_fp8)},
       {fmt::format("in_{}", wide), std::move(in_wide)},
       {"never_in_e4m3",
@@ -252,8 +254,8 @@ Json native_evidence(const engine::Session& session, const LoadRequest& load, Ph
   json["requested"]["options"].erase(kCompilerOption);  // the harness's, not the arm's
   json["actual"] = {{"mode", "eager"},
                     {"cache", load.cache},
-                    {"dtype", engine::dtype_name(session.dtype())},
-                    {"threads", session.threads()},
+                    {"dtype", engine::dtype_name(session.model().dtype())},
+                    {"threads", session.device().threads()},
                     {"device", device_json(session.device().info())}};
   if (load.mode == "eager") {
     json["fallback"] = false;

@@ -12,9 +12,9 @@ using engine::Session;
 
 uint64_t phase_read_bytes(const Session& session, const WireShape& shape, int64_t padded_len) {
   uint64_t bytes = 0;
-  if (shape.phase != Phase::kKvDecode) bytes += session.step_bytes(shape.batch, 0);
+  if (shape.phase != Phase::kKvDecode) bytes += session.model().step_bytes(shape.batch, 0);
   for (int64_t step = 1; step <= shape.new_tokens; ++step) {
-    bytes += session.step_bytes(shape.batch, padded_len + step);
+    bytes += session.model().step_bytes(shape.batch, padded_len + step);
   }
   return bytes;
 }
@@ -44,8 +44,8 @@ Result<Json> measure_fp8_error(engine::Session& session, const engine::PromptBat
   const auto first = prompts.ids.begin() + padding;
   const auto row = engine::PromptBatch::of({std::vector<int32_t>(first, first + tokens)});
   ASSAY_TRY(const engine::LogitsError error, session.fp8_error(row));
-  return Json{{"reference",
-               fmt::format("the same weights in {}, eager", engine::dtype_name(session.dtype()))},
+  return Json{{"reference", fmt::format("the same weights in {}, eager",
+                                        engine::dtype_name(session.model().dtype()))},
               {"positions", error.positions},
               {"kl_mean", error.kl_mean},
               {"kl_most", error.kl_most},

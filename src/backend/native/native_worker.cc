@@ -75,7 +75,7 @@ class NativeWorker final : public Worker {
     const int64_t start_ns = monotonic_now_ns();
     const auto options = native_session_options(request);
     if (!options) return std::unexpected(ErrorReply{"Unsupported", options.error().message, false});
-    auto device = engine::open_device(*options);
+    auto device = engine::open_device(options->model());
     if (!device) return as_reply(device.error());
     device_ = std::move(device).value();
     auto session = Session::open(request.model, *options, device_);
@@ -135,7 +135,7 @@ class NativeWorker final : public Worker {
     if (shape.phase == Phase::kPrefill) {
       const int64_t length = prompt.padded_len();
       sample.operations = static_cast<int64_t>(engine::prompt_operations(
-          session_->config(), shape.batch, length, session_->logits_of_prompt(length)));
+          session_->config(), shape.batch, length, session_->model().logits_of_prompt(length)));
     }
     sample.peak_rss_bytes = peak_rss_bytes();
     const engine::FrameRuns runs = timed_runs(*session_, shape.phase);
@@ -182,7 +182,7 @@ class NativeWorker final : public Worker {
     Json said = native_evidence(*session_, load_, request.phase, runs_[request.phase]);
     said["memory"] = faults_[request.phase].to_json();
     if (energy_) said["energy_counter"] = energy_->to_json();
-    if (session_->fp8() != engine::Fp8::kNone) {
+    if (session_->model().options().fp8 != engine::Fp8::kNone) {
       const auto is_e4m3 = [](const engine::LibraryShape& one) { return one.type == "e4m3"; };
       const bool ran = std::ranges::any_of(session_->device().library_products(), is_e4m3);
       if (ran && fp8_error_.is_null()) {
@@ -270,10 +270,10 @@ class NativeWorker final : public Worker {
     reply.vocab_size = config.vocab_size;
     reply.special_ids = native_special_ids(config);
     reply.max_positions = config.max_positions;
-    reply.weight_bytes = static_cast<int64_t>(session_->weight_bytes());
-    reply.dtype = engine::dtype_name(session_->dtype());
-    if (session_->fp8() != engine::Fp8::kNone) reply.quantization = "fp8";
-    reply.threads = static_cast<int64_t>(session_->threads());
+    reply.weight_bytes = static_cast<int64_t>(session_->model().weight_bytes());
+    reply.dtype = engine::dtype_name(session_->model().dtype());
+    if (session_->model().options().fp8 != engine::Fp8::kNone) reply.quantization = "fp8";
+    reply.threads = static_cast<int64_t>(session_->device().threads());
     reply.seconds = seconds_since(start_ns);
     if (load_.want_model_hash) {
       const auto checkpoint = engine::Checkpoint::open(load_.model);

@@ -119,6 +119,7 @@ class TimedPhase {
     int32_t* out = steps_.data();
     return session_.decode_greedy(shape_.new_tokens, [&](std::span<const int32_t> tokens) {
       out = std::ranges::copy(tokens, out).out;
+      return true;
     });
   }
 

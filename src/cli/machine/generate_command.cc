@@ -174,7 +174,7 @@ Result<Outcome> generate(Session& session, const std::vector<int32_t>& prompt,
     }
     outcome.decode_ns += step_ns;
     ++outcome.timed_steps;
-    outcome.decode_bytes += session.step_bytes(1, session.kv_len());
+    outcome.decode_bytes += session.model().step_bytes(1, session.kv_len());
   }
   ASSAY_CHECK(printer.finish());
   outcome.finite = session.logits_finite();

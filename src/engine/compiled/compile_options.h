@@ -27,7 +27,7 @@ bool verify_passes_by_default();
 inline constexpr int64_t kMostBucket = 65'536;
 
 // A frame is one phase's step, prefill or decode: each has its guards, graphs and limit of its own.
-struct CompileOptions {
+struct FrameOptions {
   bool prefill = false;  // which frames are compiled; the other runs eager (a split arm)
   bool decode = false;
   Dynamic dynamic = Dynamic::kAuto;
@@ -36,7 +36,10 @@ struct CompileOptions {
   // Prompts are padded on the left to a multiple of this before prefill; 0: they aren't. At most
   // kMostBucket: bad_input.
   int64_t bucket = 0;
-  std::vector<std::string> disabled_passes;
+};
+
+struct CompilerOptions {
+  std::vector<std::string> disabled_passes = {};
   // Compares each pass's result with its input: by default if the engine was built for
   // debugging.
   bool verify_passes = verify_passes_by_default();
@@ -45,8 +48,10 @@ struct CompileOptions {
   // The processor's compiler, if somebody has found it already; absent: it is looked for.
   std::optional<CpuCompiler> compiler = {};
   // Kernels on disk. Absent: each process compiles its own.
-  std::optional<std::filesystem::path> kernel_cache;
+  std::optional<std::filesystem::path> kernel_cache = {};
 };
+
+struct CompileOptions : FrameOptions, CompilerOptions {};
 
 // Since the session's start.
 struct CompileCounters {

@@ -27,8 +27,7 @@ std::string guard_text(const std::optional<int64_t>& constant) {
 
 }  // namespace
 
-Frame::Frame(FrameKind kind, CacheKind cache, const CompileOptions& options,
-             GraphCompiler& compiler)
+Frame::Frame(FrameKind kind, CacheKind cache, const FrameOptions& options, GraphCompiler& compiler)
     : kind_(kind), cache_(cache), options_(options), compiler_(compiler) {
   evidence_.requested = true;
   guarded_[kBatch] = true;
@@ -184,7 +183,7 @@ Result<Executor*> Frame::run_greedy(const RunInputs& inputs, int64_t steps, KvCa
   const Status ran =
       graph->run_greedy(inputs, steps, cache, [&](std::span<const int32_t> tokens, bool finite) {
         note_run(graph);
-        sink(tokens, finite);
+        return sink(tokens, finite);
       });
   if (ran) return graph;
   ASSAY_CHECK(give_up_unless_lost(ran.error()));

@@ -33,7 +33,7 @@ struct FrameSizes {
 class Frame {
  public:
   // The compiler must outlive the frame.
-  Frame(FrameKind kind, CacheKind cache, const CompileOptions& options, GraphCompiler& compiler);
+  Frame(FrameKind kind, CacheKind cache, const FrameOptions& options, GraphCompiler& compiler);
 
   // Compiles for runs of these sizes over such a cache unless a graph fits, and reserves memory for
   // them up to the cache's capacity. A failure makes such runs eager, and evidence() says why; but
@@ -61,7 +61,7 @@ class Frame {
   using Constants = std::array<std::optional<int64_t>, kSizes>;  // absent: a symbol, 2 or more
   struct Entry {
     Constants constants;
-    std::unique_ptr<LoadedStep> graph;
+    std::shared_ptr<LoadedStep> graph;
   };
 
   // Positions that the cache's tensors have room for at this length: as many if it grows.
@@ -84,7 +84,7 @@ class Frame {
 
   FrameKind kind_;
   CacheKind cache_;
-  CompileOptions options_;
+  FrameOptions options_;
   GraphCompiler& compiler_;
   std::array<bool, kSizes> guarded_{};
   std::array<bool, kSizes> symbolic_{};  // kAuto: sizes that have changed

@@ -7,7 +7,7 @@
 namespace assay::engine {
 
 Result<std::unique_ptr<GraphCompiler>> GraphCompiler::create(Graph graph,
-                                                             const CompileOptions& options,
+                                                             const CompilerOptions& options,
                                                              Device& device) {
   Graph nothing;  // no work for the passes: only their names are checked
   ASSAY_CHECK(run_passes(nothing, {.disabled = options.disabled_passes}));
@@ -31,12 +31,18 @@ Status GraphCompiler::load(const Weights& weights) {
   return rewritten;
 }
 
-Result<std::unique_ptr<LoadedStep>> GraphCompiler::compile(const Specialization& dims) {
+Result<std::shared_ptr<LoadedStep>> GraphCompiler::compile(const Specialization& dims) {
+  std::erase_if(steps_, [](const auto& made) { return made.second.expired(); });
+  const auto made = std::ranges::find(steps_, dims, [](const auto& one) { return one.first; });
+  if (made != steps_.end()) return made->second.lock();
   ASSAY_CHECK(rewrite());
   const bool share =
       std::ranges::find(options_.disabled_passes, kPlanMemory) == options_.disabled_passes.end();
   ASSAY_TRY(StepPlan plan, make_step_plan(rewritten_, dims, share, device_.layout()));
-  return device_.load(std::make_shared<const StepPlan>(std::move(plan)));
+  ASSAY_TRY(std::shared_ptr<LoadedStep> step,
+            device_.load(std::make_shared<const StepPlan>(std::move(plan))));
+  steps_.emplace_back(dims, step);
+  return step;
 }
 
 }  // namespace assay::engine

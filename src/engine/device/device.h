@@ -43,8 +43,9 @@ class LoadedStep : public Executor {
   virtual bool feeds_itself() const { return false; }
   // `steps` runs of a decode step over a static cache with room for them: the first with `inputs`,
   // each other with the tokens that the one before chose, without the host in between. `sink` gets
-  // every step's tokens as they arrive, in order. Outputs are the last step's. After an error the
-  // steps whose tokens have arrived are in the cache, and no others.
+  // every step's tokens as they arrive, in order, and may end them. Outputs are the last step's;
+  // there are none if `sink` ended them, because the device may be ahead of it. After that and
+  // after an error the steps whose tokens have arrived are in the cache, and no others.
   virtual Status run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
                             const TokenSink& sink);
 };

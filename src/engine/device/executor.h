@@ -32,9 +32,9 @@ struct RunInputs {
   const RopeTables* rope = nullptr;  // of at least every position; unused without RoPE
 };
 
-// Takes the tokens that a step chose, one a row; `finite`: each was chosen by a finite logit. The
-// span is valid during the call.
-using TokenSink = std::function<void(std::span<const int32_t> tokens, bool finite)>;
+// Takes the tokens that a step chose, one a row, and answers whether to go on; `finite`: each was
+// chosen by a finite logit. The span is valid during the call.
+using TokenSink = std::function<bool(std::span<const int32_t> tokens, bool finite)>;
 
 class Executor {
  public:

@@ -117,7 +117,7 @@ class PoisonedTails {
   std::unique_ptr<Weights> weights_;
   RopeTables rope_;
   std::unique_ptr<Executor> eager_;
-  std::unique_ptr<LoadedStep> compiled_;
+  std::shared_ptr<LoadedStep> compiled_;
   std::unique_ptr<KvCache> clean_, poisoned_;
   Random random_{1};
 };

@@ -44,9 +44,9 @@ class UnequalRows {
   void run(Device& device, bool compiled, CacheKind kind, bool specialised) {
     const auto eager = device.make_eager(graph_, *weights_);
     ASSERT_TRUE(eager) << eager.error().message;
-    std::unique_ptr<LoadedStep> prompt, step;
+    std::shared_ptr<LoadedStep> prompt, step;
     if (compiled) {
-      CompileOptions options;
+      CompilerOptions options;
       options.verify_passes = false;
       const auto compiler = GraphCompiler::create(graph_, options, device);
       ASSERT_TRUE(compiler && (*compiler)->load(*weights_));
@@ -215,6 +215,7 @@ class UnequalRows {
     ASSERT_TRUE(step.run_greedy(inputs(batch, cache, first, 1), kMore, cache,
                                 [&](std::span<const int32_t> next, bool) {
                                   found.insert(found.end(), next.begin(), next.end());
+                                  return true;
                                 }));
     EXPECT_EQ(found, expected);
   }

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "engine/graph/flatten.h"
+#include "engine/graph/input_values.h"
 #include "engine/model/convert.h"
 
 namespace assay::engine {
@@ -80,9 +81,8 @@ class Interpreter {
     HostTensor& tensor = values_[id];
     tensor.shape = shape_at(graph_.values[id].type, inputs_.dims);
     if (const auto* input = std::get_if<InputSource>(&source)) {
-      tensor.i32 = input->kind == InputKind::kIds       ? inputs_.ids
-                   : input->kind == InputKind::kLengths ? inputs_.lengths
-                                                        : inputs_.pad;
+      const auto values = input_values(inputs_, input->kind);
+      tensor.i32.assign(values.begin(), values.end());
       assert(static_cast<int64_t>(tensor.i32.size()) == count_of(tensor.shape));
     } else if (const auto* constant = std::get_if<ConstantSource>(&source)) {
       tensor.f32 = constant->kind == ConstantKind::kRopeCos ? inputs_.rope_cos : inputs_.rope_sin;

@@ -69,7 +69,7 @@ TEST_P(InterpretModel, AgreesWithASessionOverPaddedPromptsAndDecodeSteps) {
   const auto checkpoint = Checkpoint::open(folder_);
   ASSERT_TRUE(checkpoint);
   const ModelConfig& config = session->config();
-  const auto graph = build_graph(config, session->dtype(), LogitsOf::kLastPosition);
+  const auto graph = build_graph(config, session->model().dtype(), LogitsOf::kLastPosition);
   ASSERT_TRUE(graph);
   const auto ops = make_reference_ops();
   const PromptBatch prompts = PromptBatch::of({{5, 6, 7}, {1, 2, 300, 4, 9}});

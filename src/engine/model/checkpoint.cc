@@ -156,12 +156,6 @@ uint64_t Checkpoint::parameter_count() const {
   return weight_bytes() / dtype_size_bytes(config_.dtype);
 }
 
-std::vector<std::span<const std::byte>> Checkpoint::mapped_files() const {
-  std::vector<std::span<const std::byte>> files;
-  for (const MappedFile& map : maps_) files.push_back(map.bytes());
-  return files;
-}
-
 Result<std::string> Checkpoint::content_hash() const {
   ASSAY_TRY(const std::string config, read_file(folder_ / "config.json"));
   Sha256 hash;

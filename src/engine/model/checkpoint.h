@@ -40,8 +40,6 @@ class Checkpoint {
   const ModelConfig& config() const { return config_; }
   const std::filesystem::path& folder() const { return folder_; }
   const std::vector<std::filesystem::path>& weight_files() const { return weight_files_; }
-  // Their bytes as they are mapped, in the same order.
-  std::vector<std::span<const std::byte>> mapped_files() const;
   // The name must be one of tensor_specs(config()): assert. Valid as long as the checkpoint.
   const TensorView& tensor(const std::string& name) const;
   uint64_t weight_bytes() const;  // of all tensors

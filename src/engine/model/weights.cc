@@ -56,11 +56,6 @@ Status Weights::convert_all(BufferPool& memory) {
   return {};
 }
 
-std::vector<std::span<const std::byte>> Weights::mapped_files() const {
-  if (!converted_.empty()) return {};
-  return checkpoint_.mapped_files();
-}
-
 const TensorView& Weights::tensor(const std::string& name) const {
   if (converted_.empty()) return checkpoint_.tensor(name);
   const auto found = converted_.find(name);

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -27,8 +26,6 @@ class Weights {
   const ModelConfig& config() const { return checkpoint_.config(); }
   DType dtype() const { return dtype_; }
   uint64_t bytes() const { return bytes_; }  // in memory, all tensors
-  // The files that are read in place; none where every tensor was converted.
-  std::vector<std::span<const std::byte>> mapped_files() const;
   // The name must be one of the model's: assert. Valid as long as the object, also when it is
   // moved.
   const TensorView& tensor(const std::string& name) const;

@@ -1,4 +1,4 @@
-// The session: checks its caller's requests, then lets the executor run the graph.
+// The session: checks its caller's requests, then lets a frame or the eager executor run the graph.
 #include "engine/session/session.h"
 
 #include <algorithm>
@@ -7,30 +7,13 @@
 
 #include "base/text/text.h"
 #include "engine/compiled/frame.h"
-#include "engine/compiled/graph_compiler.h"
-#include "engine/device/cuda/cublaslt.h"
-#include "engine/device/device.h"
-#include "engine/graph/architectures.h"
-#include "engine/model/checkpoint.h"
-#include "engine/model/weights.h"
 
 namespace assay::engine {
 
 struct Session::Impl {
-  Impl(const SessionOptions& session_options, std::shared_ptr<Device> session_device)
-      : options(session_options), device(std::move(session_device)) {}
+  Impl(std::shared_ptr<Model> session_model, CacheKind kind, const FrameOptions& options)
+      : model(std::move(session_model)), cache_kind(kind), frames(options) {}
 
-  Status build(Checkpoint checkpoint);
-  DType cache_type() const { return device->cache_type(weights->dtype()); }
-  Result<Graph> make_graph(LogitsOf logits_of, Fp8 fp8) const {
-    return build_graph(weights->config(), weights->dtype(), logits_of, cache_type(), fp8);
-  }
-  // bad_input: the device doesn't multiply e4m3, or weights of this type aren't rounded to it.
-  Status check_fp8() const;
-  // Positions of the run at hand whose logits are there.
-  size_t positions(int64_t q_len) const {
-    return options.logits == LogitsOf::kAllPositions ? static_cast<size_t>(q_len) : 1;
-  }
   Status check_prompts(const PromptBatch& prompts) const;
   Status check_ids(std::span<const int32_t> ids) const;
   Status build_frames();
@@ -56,96 +39,72 @@ struct Session::Impl {
   void keep_last_logits(std::span<const float> all, size_t count);
 
   // In the order of their dependence: a later member refers to earlier ones.
-  SessionOptions options;
-  std::shared_ptr<Device> device;
-  BufferPool weight_memory;
-  std::unique_ptr<Weights> weights;
-  Graph graph;  // as built
-  std::unique_ptr<Executor> executor;
-  std::unique_ptr<Executor> all_logits_executor;  // made when first asked for
-  std::unique_ptr<Executor> wide_executor;        // likewise, without fp8
-  std::unique_ptr<GraphCompiler> compiler;        // absent if nothing is to be compiled
-  std::optional<Frame> prefill_frame;             // absent: that phase is eager
+  std::shared_ptr<Model> model;
+  CacheKind cache_kind;
+  FrameOptions frames;
+  GraphCompiler* compiler = nullptr;   // null: nothing is to be compiled
+  std::optional<Frame> prefill_frame;  // absent: that phase is eager
   std::optional<Frame> decode_frame;
   std::unique_ptr<KvCache> cache;  // absent before prepare()
-  RopeTables rope;
-  int64_t rope_positions = 0;
-  int64_t capacity = 0;          // as prepared; the cache has room for a bucket's padding beside
-  std::vector<int32_t> pad;      // [batch] of the prompts in the cache
-  int64_t bucket_pad = 0;        // of which each row has this much for the bucket
-  PromptBatch bucketed;          // prompts as a bucket pads them
-  std::vector<int32_t> lengths;  // [batch] before the run at hand
-  std::vector<int32_t> next;     // [batch]
-  bool finite = true;            // as Session::logits_finite()
+  int64_t capacity = 0;            // as prepared; the cache has room for a bucket's padding beside
+  std::vector<int32_t> pad;        // [batch] of the prompts in the cache
+  int64_t bucket_pad = 0;          // of which each row has this much for the bucket
+  PromptBatch bucketed;            // prompts as a bucket pads them
+  std::vector<int32_t> lengths;    // [batch] before the run at hand
+  std::vector<int32_t> next;       // [batch]
+  bool finite = true;              // as Session::logits_finite()
   const Executor* latest = nullptr;  // that has the logits
+  uint64_t latest_run = 0;           // the model's number of it
   size_t latest_positions = 1;       // of each row
   std::vector<float> logits;         // [batch, vocab], only after prefill_all_logits
 };
 
-Status Session::Impl::check_fp8() const {
-  if (options.fp8 == Fp8::kNone) return {};
-  const DeviceInfo info = device->info();
-  if (info.compute_capability != cuda::kFp8Capability) {
-    return bad_input(
-        "dtype fp8: expected a GPU of compute capability {}, found {}", cuda::kFp8Capability,
-        info.compute_capability.empty() ? "device " + info.kind
-                                        : info.name + " of " + info.compute_capability);
-  }
-  if (options.dtype == DType::kF32) {
-    return bad_input("dtype fp8: expected weights of fp16 or bf16 beside it, found fp32");
-  }
-  return {};
-}
-
-Status Session::Impl::build(Checkpoint checkpoint) {
-  ASSAY_CHECK(check_fp8());
-  const bool too_wide = options.fp8 != Fp8::kNone && checkpoint.config().dtype == DType::kF32;
-  if (too_wide && !options.dtype) options.dtype = DType::kBF16;
-  ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options.dtype, weight_memory));
-  weights = std::make_unique<Weights>(std::move(loaded));
-  ASSAY_TRY(graph, make_graph(options.logits, options.fp8));
-  ASSAY_CHECK(build_frames());
-  ASSAY_TRY(executor, device->make_eager(graph, *weights));
-  return {};
+ModelOptions SessionOptions::model() const {
+  return {.dtype = dtype,
+          .fp8 = fp8,
+          .fp8_fast_sums = fp8_fast_sums,
+          .fp8_always = fp8_always,
+          .logits = logits,
+          .threads = threads,
+          .gpu = gpu,
+          .reference_ops = reference_ops,
+          .compiler = compile};
 }
 
 Status Session::Impl::build_frames() {
-  const CompileOptions& compile = options.compile;
-  if (compile.recompile_limit < 1) {
+  if (frames.recompile_limit < 1) {
     return bad_input("compile: expected a recompile limit of at least 1, found {}",
-                     compile.recompile_limit);
+                     frames.recompile_limit);
   }
-  if (compile.bucket < 0 || compile.bucket > kMostBucket) {
+  if (frames.bucket < 0 || frames.bucket > kMostBucket) {
     return bad_input("compile: expected a bucket from 0 to {}, found {}", kMostBucket,
-                     compile.bucket);
+                     frames.bucket);
   }
-  if (!compile.prefill && !compile.decode) return {};
-  ASSAY_TRY(compiler, GraphCompiler::create(graph, compile, *device));
-  // A failure is no failure to open: the first run tries again, falls back, and records why.
-  const Status loaded = compiler->load(*weights);
-  if (!loaded && device->fault().kind != DeviceFault::Kind::kNone) return loaded;
-  if (compile.prefill)
-    prefill_frame.emplace(FrameKind::kPrefill, options.cache, compile, *compiler);
-  if (compile.decode) decode_frame.emplace(FrameKind::kDecode, options.cache, compile, *compiler);
+  if (!frames.prefill && !frames.decode) return {};
+  ASSAY_TRY(compiler, model->compiler());
+  if (frames.prefill) prefill_frame.emplace(FrameKind::kPrefill, cache_kind, frames, *compiler);
+  if (frames.decode) decode_frame.emplace(FrameKind::kDecode, cache_kind, frames, *compiler);
   return {};
 }
 
 Result<Session> Session::open(const std::filesystem::path& folder, const SessionOptions& options) {
   ASSAY_TRY(Checkpoint checkpoint, Checkpoint::open(folder));  // before a device is looked for
-  ASSAY_TRY(auto device, open_device(options));
-  return make(std::move(checkpoint), options, std::move(device));
+  ASSAY_TRY(auto device, open_device(options.model()));
+  ASSAY_TRY(auto model, Model::load(std::move(checkpoint), options.model(), std::move(device)));
+  return on(std::move(model), options.cache, options.compile);
 }
 
 Result<Session> Session::open(const std::filesystem::path& folder, const SessionOptions& options,
                               std::shared_ptr<Device> device) {
   ASSAY_TRY(Checkpoint checkpoint, Checkpoint::open(folder));
-  return make(std::move(checkpoint), options, std::move(device));
+  ASSAY_TRY(auto model, Model::load(std::move(checkpoint), options.model(), std::move(device)));
+  return on(std::move(model), options.cache, options.compile);
 }
 
-Result<Session> Session::make(Checkpoint checkpoint, const SessionOptions& options,
-                              std::shared_ptr<Device> device) {
-  auto impl = std::make_unique<Impl>(options, std::move(device));
-  ASSAY_CHECK(impl->build(std::move(checkpoint)));
+Result<Session> Session::on(std::shared_ptr<Model> model, CacheKind cache,
+                            const FrameOptions& frames) {
+  auto impl = std::make_unique<Impl>(std::move(model), cache, frames);
+  ASSAY_CHECK(impl->build_frames());
   return Session(std::move(impl));
 }
 
@@ -154,39 +113,8 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-const ModelConfig& Session::config() const {
-  return impl_->weights->config();
-}
-DType Session::dtype() const {
-  return impl_->weights->dtype();
-}
-Fp8 Session::fp8() const {
-  return impl_->options.fp8;
-}
-bool Session::fp8_always() const {
-  return impl_->options.fp8_always;
-}
-bool Session::fp8_fast_sums() const {
-  return impl_->options.fp8_fast_sums;
-}
-int64_t Session::logits_of_prompt(int64_t padded_len) const {
-  return static_cast<int64_t>(impl_->positions(padded_len));
-}
-size_t Session::threads() const {
-  return impl_->device->threads();
-}
-const Device& Session::device() const {
-  return *impl_->device;
-}
-Device& Session::device() {
-  return *impl_->device;
-}
-std::vector<std::span<const std::byte>> Session::mapped_weights() const {
-  return impl_->weights->mapped_files();
-}
-
-uint64_t Session::weight_bytes() const {
-  return impl_->weights->bytes();
+const std::shared_ptr<Model>& Session::shared_model() const {
+  return impl_->model;
 }
 int64_t Session::kv_len() const {
   return impl_->cache ? std::max<int64_t>(impl_->cache->length() - impl_->bucket_pad, 0) : 0;
@@ -199,35 +127,11 @@ bool Session::logits_finite() const {
 }
 std::span<const float> Session::logits() const {
   if (impl_->latest == nullptr) return impl_->logits;
+  if (impl_->latest_run != impl_->model->latest_run()) return {};
   const auto all = impl_->latest->output_f32(0);
   if (impl_->latest_positions == 1) return all;
   impl_->keep_last_logits(all, impl_->latest_positions);
   return impl_->logits;
-}
-
-uint64_t Session::step_bytes(int64_t batch, int64_t kv_len) const {
-  const Graph& graph = impl_->graph;
-  std::vector<uint64_t> read(
-      graph.values.size());  // of each weight: the most that a node reads of it
-  for (const Node& node : graph.nodes) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const ValueId id = node.inputs[i];
-      const auto* weight = std::get_if<WeightSource>(&graph.values[id].source);
-      if (weight == nullptr) continue;
-      const TensorView& tensor = impl_->weights->tensor(weight->tensors.front());
-      const bool rows_only = node.op == OpKind::kEmbedding;
-      const uint64_t bytes =
-          rows_only ? static_cast<uint64_t>(std::min(batch, tensor.shape[0]) * tensor.shape[1]) *
-                          dtype_size_bytes(tensor.dtype)
-                    : tensor.size_bytes();
-      read[id] = std::max(read[id], bytes);
-    }
-  }
-  uint64_t total = 0;
-  for (const uint64_t bytes : read) total += bytes;
-  const ModelConfig& c = config();
-  return total + static_cast<uint64_t>(2 * c.layers * batch * kv_len * c.kv_heads * c.head_dim) *
-                     dtype_size_bytes(impl_->cache_type());
 }
 
 Status Session::prepare(int64_t batch, int64_t capacity) {
@@ -237,37 +141,26 @@ Status Session::prepare(int64_t batch, int64_t capacity) {
     return bad_input("capacity: expected 1 to {} positions (the model's), found {}",
                      c.max_positions, capacity);
   }
-  const int64_t room = impl_->options.compile.bucket;  // the most that a bucket can add, and one
-  const CacheShape shape{.layers = c.layers,
-                         .batch = batch,
-                         .kv_heads = c.kv_heads,
-                         .capacity = capacity + std::max<int64_t>(room - 1, 0),
-                         .head_dim = c.head_dim,
-                         .dtype = impl_->cache_type()};
+  // A bucket can add all but one of its positions.
+  const int64_t positions = capacity + std::max<int64_t>(impl_->frames.bucket - 1, 0);
+  Model& model = *impl_->model;
   impl_->capacity = capacity;
   impl_->bucket_pad = 0;
   impl_->next.clear();
   impl_->forget_logits();
-  if (impl_->cache && impl_->cache->shape() == shape) {
+  if (impl_->cache && impl_->cache->shape() == model.cache_shape(batch, positions)) {
     impl_->cache->reset();
     return {};
   }
   impl_->cache.reset();  // before the new one: the two need not fit side by side
-  impl_->device->memory().forget_most();
-  if (impl_->options.cache == CacheKind::kStatic) {
-    ASSAY_TRY(impl_->cache, make_static_cache(shape, impl_->device->memory()));
-  } else {
-    impl_->cache = make_dynamic_cache(shape, impl_->device->memory());
-  }
-  if (impl_->rope_positions < capacity) {
-    impl_->rope = make_rope_tables(c, capacity);
-    impl_->rope_positions = capacity;
-  }
+  model.device().memory().forget_most();
+  ASSAY_TRY(impl_->cache, model.make_cache(impl_->cache_kind, batch, positions));
+  model.rope(capacity);  // now, not in the first run
   return {};
 }
 
 Status Session::Impl::check_ids(std::span<const int32_t> ids) const {
-  const int64_t vocab = weights->config().vocab_size;
+  const int64_t vocab = model->config().vocab_size;
   for (const int32_t id : ids) {
     if (id < 0 || id >= vocab) {
       return bad_input("tokens: expected ids from 0 to {}, found {}", vocab - 1, id);
@@ -312,7 +205,7 @@ RunInputs Session::Impl::inputs_of(std::span<const int32_t> ids, int64_t q_len) 
           .ids = ids,
           .lengths = lengths,
           .pad = pad,
-          .rope = &rope};
+          .rope = &model->rope(capacity)};
 }
 
 void Session::Impl::forget_run() {
@@ -323,6 +216,7 @@ void Session::Impl::forget_run() {
 
 Result<Executor*> Session::Impl::run(Frame* frame, Executor& eager, std::span<const int32_t> ids,
                                      int64_t q_len) {
+  latest_run = model->begin_run();
   auto ran = execute(frame, eager, inputs_of(ids, q_len));
   if (!ran) forget_run();
   return ran;
@@ -331,6 +225,7 @@ Result<Executor*> Session::Impl::run(Frame* frame, Executor& eager, std::span<co
 Status Session::Impl::run_greedy(int64_t steps, const TokenSink& sink) {
   if (!decode_frame) return {};
   const std::vector<int32_t> first = next;
+  latest_run = model->begin_run();
   const auto ran = decode_frame->run_greedy(inputs_of(first, 1), steps, *cache, sink);
   if (!ran) {
     forget_run();
@@ -356,7 +251,7 @@ void Session::Impl::start(const PromptBatch& prompts) {
 }
 
 int64_t Session::Impl::bucket_padding(int64_t padded_len) const {
-  const int64_t bucket = options.compile.bucket;
+  const int64_t bucket = frames.bucket;
   return bucket == 0 ? 0 : (bucket - padded_len % bucket) % bucket;
 }
 
@@ -365,7 +260,7 @@ void Session::Impl::note_chosen_logits() {
     finite &= *known;
     return;
   }
-  const auto vocab = static_cast<size_t>(weights->config().vocab_size);
+  const auto vocab = static_cast<size_t>(model->config().vocab_size);
   for (size_t row = 0; row < next.size(); ++row) {
     const auto token = static_cast<size_t>(next[row]);
     const size_t position = latest != nullptr ? (row + 1) * latest_positions - 1 : row;
@@ -375,7 +270,7 @@ void Session::Impl::note_chosen_logits() {
 }
 
 void Session::Impl::keep_last_logits(std::span<const float> all, size_t count) {
-  const auto vocab = static_cast<size_t>(weights->config().vocab_size);
+  const auto vocab = static_cast<size_t>(model->config().vocab_size);
   logits.clear();
   for (size_t end = count; end * vocab <= all.size(); end += count) {
     const auto last = all.subspan((end - 1) * vocab, vocab);
@@ -399,8 +294,8 @@ Status Session::make_ready(int64_t padded_len, bool decode) {
   ASSAY_CHECK(ready(impl_->prefill_frame, length, length));
   decode = decode && padded_len < impl_->capacity;
   if (decode) ASSAY_CHECK(ready(impl_->decode_frame, 1, length + 1));
-  return impl_->compiler && impl_->device->launches() ? run_until_replayed(padded_len, decode)
-                                                      : Status();
+  const bool replays = impl_->compiler != nullptr && model().device().launches();
+  return replays ? run_until_replayed(padded_len, decode) : Status();
 }
 
 // The first run of a step launches it, and its recording may have to be made again: a cache that
@@ -412,10 +307,10 @@ Status Session::run_until_replayed(int64_t padded_len, bool decode) {
       batch, std::vector<int32_t>(static_cast<size_t>(padded_len)));
   const PromptBatch prompts = PromptBatch::of(rows);
   for (int run = 0; run < kMostRuns; ++run) {
-    const LaunchCounts before = *impl_->device->launches();
+    const LaunchCounts before = *model().device().launches();
     ASSAY_CHECK(prefill(prompts));
     if (decode) ASSAY_CHECK(this->decode(std::vector<int32_t>(batch)));
-    const LaunchCounts after = *impl_->device->launches();
+    const LaunchCounts after = *model().device().launches();
     if (after.kernels == before.kernels && after.captures == before.captures) break;
   }
   impl_->forget_run();
@@ -432,10 +327,10 @@ Status Session::prefill(const PromptBatch& prompts) {
   }
   impl_->start(*batch);
   ASSAY_TRY(const Executor* const ran,
-            impl_->run(impl_->prefill_frame ? &*impl_->prefill_frame : nullptr, *impl_->executor,
+            impl_->run(impl_->prefill_frame ? &*impl_->prefill_frame : nullptr, model().eager(),
                        batch->ids, batch->padded_len));
   impl_->latest = ran;
-  impl_->latest_positions = impl_->positions(batch->padded_len);
+  impl_->latest_positions = static_cast<size_t>(model().logits_of_prompt(batch->padded_len));
   const auto next = ran->output_i32(1);
   impl_->next.assign(next.begin(), next.end());
   impl_->note_chosen_logits();
@@ -444,12 +339,9 @@ Status Session::prefill(const PromptBatch& prompts) {
 
 Result<std::vector<float>> Session::prefill_all_logits(const PromptBatch& prompts) {
   ASSAY_CHECK(impl_->check_prompts(prompts));
-  if (!impl_->all_logits_executor) {
-    ASSAY_TRY(Graph graph, impl_->make_graph(LogitsOf::kAllPositions, impl_->options.fp8));
-    ASSAY_TRY(impl_->all_logits_executor,
-              impl_->device->make_eager(std::move(graph), *impl_->weights));
-  }
-  return all_logits(prompts, *impl_->all_logits_executor);
+  ASSAY_TRY(Executor* const executor,
+            model().eager(LogitsOf::kAllPositions, model().options().fp8));
+  return all_logits(prompts, *executor);
 }
 
 Result<std::vector<float>> Session::all_logits(const PromptBatch& prompts, Executor& executor) {
@@ -466,22 +358,20 @@ Result<std::vector<float>> Session::all_logits(const PromptBatch& prompts, Execu
 }
 
 Result<LogitsError> Session::fp8_error(const PromptBatch& prompts) {
-  if (impl_->options.fp8 == Fp8::kNone) {
-    return bad_input("fp8_error: expected a session of dtype fp8, found {}", dtype_name(dtype()));
+  if (model().options().fp8 == Fp8::kNone) {
+    return bad_input("fp8_error: expected a session of dtype fp8, found {}",
+                     dtype_name(model().dtype()));
   }
   if (!impl_->cache) return bad_input("fp8_error: expected prepare() before it, found no cache");
-  if (!impl_->wide_executor) {
-    ASSAY_TRY(Graph graph, impl_->make_graph(LogitsOf::kAllPositions, Fp8::kNone));
-    ASSAY_TRY(impl_->wide_executor, impl_->device->make_eager(std::move(graph), *impl_->weights));
-  }
-  CacheShape shape = impl_->cache->shape();
-  shape.batch = prompts.batch;
+  ASSAY_TRY(Executor* const wide, model().eager(LogitsOf::kAllPositions, Fp8::kNone));
+  ASSAY_TRY(auto own,
+            model().make_cache(CacheKind::kDynamic, prompts.batch, impl_->cache->shape().capacity));
   // Recorded steps keep the addresses of the session's own cache.
-  auto kept = std::exchange(impl_->cache, make_dynamic_cache(shape, impl_->device->memory()));
-  impl_->device->note_products(false);
+  auto kept = std::exchange(impl_->cache, std::move(own));
+  model().device().note_products(false);
   const auto all = prefill_all_logits(prompts);
-  const auto all_wide = all ? all_logits(prompts, *impl_->wide_executor) : all;
-  impl_->device->note_products(true);
+  const auto all_wide = all ? all_logits(prompts, *wide) : all;
+  model().device().note_products(true);
   impl_->cache = std::move(kept);
   impl_->forget_run();
   ASSAY_CHECK(all);
@@ -514,7 +404,7 @@ Status Session::decode(std::span<const int32_t> tokens) {
   }
   ASSAY_CHECK(impl_->check_ids(tokens));
   ASSAY_TRY(const Executor* const ran,
-            impl_->run(impl_->decode_frame ? &*impl_->decode_frame : nullptr, *impl_->executor,
+            impl_->run(impl_->decode_frame ? &*impl_->decode_frame : nullptr, model().eager(),
                        tokens, 1));
   impl_->latest = ran;
   impl_->latest_positions = 1;
@@ -524,7 +414,7 @@ Status Session::decode(std::span<const int32_t> tokens) {
 }
 
 Status Session::decode_greedy(int64_t steps,
-                              const std::function<void(std::span<const int32_t> tokens)>& sink) {
+                              const std::function<bool(std::span<const int32_t> tokens)>& sink) {
   if (kv_len() == 0) {
     return bad_input("decode_greedy: expected a prefill before it, found an empty cache");
   }
@@ -533,20 +423,25 @@ Status Session::decode_greedy(int64_t steps,
                      impl_->capacity - kv_len(), steps);
   }
   int64_t left = steps;
+  bool goes_on = true;
+  const auto arrived = [&] {
+    --left;
+    goes_on = sink(impl_->next);
+    return goes_on;
+  };
   const TokenSink keep = [&](std::span<const int32_t> tokens, bool finite) {
     std::ranges::copy(tokens, impl_->next.begin());
     impl_->finite &= finite;
-    --left;
-    sink(tokens);
+    return arrived();
   };
   // The first steps compile and record, or fall back to eager, one by one.
-  while (left > 0) {
+  while (left > 0 && goes_on) {
     ASSAY_CHECK(impl_->run_greedy(left, keep));
-    if (left == 0) break;
+    if (left == 0 || !goes_on) break;
     ASSAY_CHECK(decode(std::vector<int32_t>(impl_->next)));
-    --left;
-    sink(impl_->next);
+    arrived();
   }
+  if (!goes_on) impl_->forget_logits();  // a device may be ahead
   return {};
 }
 
@@ -556,8 +451,8 @@ CompileEvidence Session::compile_evidence() const {
   if (impl_->decode_frame) evidence.decode = impl_->decode_frame->evidence();
   if (impl_->prefill_frame) evidence.prefill.code = impl_->prefill_frame->code();
   if (impl_->decode_frame) evidence.decode.code = impl_->decode_frame->code();
-  if (!impl_->compiler) return evidence;
-  const Device& device = *impl_->device;
+  if (impl_->compiler == nullptr) return evidence;
+  const Device& device = model().device();
   evidence.toolchain = device.toolchain();
   evidence.kernels = device.stats();
   evidence.passes = impl_->compiler->passes();
@@ -585,11 +480,12 @@ CompileCounters Session::counters() const {
     counters.recompile_limit_hits += evidence.limit_hit ? 1 : 0;
     counters.fallbacks += evidence.runs.fallbacks;
   }
-  const auto launches = impl_->device->launches();
+  const Device& device = model().device();
+  const auto launches = device.launches();
   // A GPU's eager kernels are compiled too.
-  if (impl_->compiler || launches) {
-    counters.kernels_compiled = impl_->device->stats().compiled;
-    counters.kernels_loaded = impl_->device->stats().loaded;
+  if (impl_->compiler != nullptr || launches) {
+    counters.kernels_compiled = device.stats().compiled;
+    counters.kernels_loaded = device.stats().loaded;
   }
   if (launches) {
     counters.graph_captures = launches->captures;

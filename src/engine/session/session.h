@@ -1,4 +1,5 @@
-// A loaded model with its executor and cache, driven by the worker, `generate` and the server.
+// One batch of equally long rows on a model, as studies and `generate` run it: phases that are
+// compiled in frames or eager, and a cache that all rows fill together.
 #pragma once
 
 #include <cstdint>
@@ -7,34 +8,31 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/cache/kv_cache.h"
 #include "engine/compiled/compile_evidence.h"
 #include "engine/compiled/compile_options.h"
-#include "engine/graph/architectures.h"
-#include "engine/model/config.h"
+#include "engine/serving/model.h"
 #include "engine/session/logits_error.h"
-#include "engine/tensor.h"
 
 namespace assay::engine {
 
+// Members of the names that ModelOptions has mean the same here.
 struct SessionOptions {
   CacheKind cache = CacheKind::kStatic;
-  CompileOptions compile = {};      // neither frame compiled: eager
-  std::optional<DType> dtype = {};  // absent: as stored; else weights are converted at load
-  // Products of prompts in e4m3: on a GPU of compute capability 9.0 alone, with weights of 16 bits.
-  // Weights stored in fp32 become bf16, unless `dtype` says otherwise.
+  CompileOptions compile = {};  // neither frame compiled: eager
+  std::optional<DType> dtype = {};
   Fp8 fp8 = Fp8::kNone;
-  bool fp8_fast_sums = false;  // the sums of these: not in fp32 throughout, and faster
-  // All of these, even where the weights' type was measured to be faster; eager ones always are.
+  bool fp8_fast_sums = false;
   bool fp8_always = false;
-  LogitsOf logits = LogitsOf::kLastPosition;  // that a prefill computes
-  size_t threads = 0;                         // 0: as many as the process may run on
-  std::optional<int> gpu = {};  // the number of the GPU to compute on; absent: the processor
-  bool reference_ops = false;   // the slow operators, for tests
+  LogitsOf logits = LogitsOf::kLastPosition;
+  size_t threads = 0;
+  std::optional<int> gpu = {};
+  bool reference_ops = false;
+
+  ModelOptions model() const;
 };
 
 // A batch of prompts, left-padded to one length.
@@ -50,39 +48,26 @@ struct PromptBatch {
   PromptBatch padded_by(int64_t more) const;
 };
 
-class Checkpoint;
-class Device;
-class Executor;
-
-// The device that the options ask for. environment_error: no driver, no such GPU.
-Result<std::shared_ptr<Device>> open_device(const SessionOptions& options);
-
 class Session {
  public:
+  // On a model of its own.
   static Result<Session> open(const std::filesystem::path& folder, const SessionOptions& options);
-  // On a device of open_device() with the same options, of no other session: its caller can ask it
-  // for the meaning of an error, even if no session came to be.
+  // Likewise, on a device as Model::load() has it.
   static Result<Session> open(const std::filesystem::path& folder, const SessionOptions& options,
                               std::shared_ptr<Device> device);
+  // On a model that may have other sessions and batches.
+  static Result<Session> on(std::shared_ptr<Model> model, CacheKind cache,
+                            const FrameOptions& frames);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  const ModelConfig& config() const;
-  DType dtype() const;  // of the weights in use
-  Fp8 fp8() const;
-  bool fp8_fast_sums() const;
-  bool fp8_always() const;
-  int64_t logits_of_prompt(int64_t padded_len) const;  // positions of a row that get logits
-  size_t threads() const;
-  const Device& device() const;
-  Device& device();
-  uint64_t weight_bytes() const;  // in memory, all tensors
-  // Weights::mapped_files()
-  std::vector<std::span<const std::byte>> mapped_weights() const;
-  // Bytes that one decode step at this batch must at least read: every weight once, of the
-  // embedding table only the rows looked up (unless it is also the head), and the cache at kv_len.
-  uint64_t step_bytes(int64_t batch, int64_t kv_len) const;
+  Model& model() { return *shared_model(); }
+  const Model& model() const { return *shared_model(); }
+  const std::shared_ptr<Model>& shared_model() const;  // for other sessions and batches
+  const ModelConfig& config() const { return model().config(); }
+  Device& device() { return model().device(); }
+  const Device& device() const { return model().device(); }
 
   // Makes room for `batch` rows of `capacity` positions (a static cache allocates here, once a
   // shape) and forgets the past. capacity > max_positions is a bad_input that names both.
@@ -110,13 +95,17 @@ class Session {
   Status decode(std::span<const int32_t> tokens);
 
   // decode(next_tokens()) `steps` times; on a GPU whose compiled step feeds itself, without the
-  // host in between. `sink` gets each step's tokens, one a row, as they arrive; it may not use the
-  // session. Past the capacity: bad_input, and nothing has run.
+  // host in between. `sink` gets each step's tokens, one a row, as they arrive, and answers whether
+  // to go on: the step that it ends with is the last one that the session knows of, but for its
+  // logits, which it then has none of. It may not use the session. Past the capacity: bad_input,
+  // and nothing has run.
   Status decode_greedy(int64_t steps,
-                       const std::function<void(std::span<const int32_t> tokens)>& sink);
+                       const std::function<bool(std::span<const int32_t> tokens)>& sink);
 
   std::span<const int32_t> next_tokens() const;  // [batch], argmax of logits()
-  std::span<const float> logits() const;         // [batch, vocab] of each row's last position
+  // [batch, vocab] of each row's last position; empty before a run, and once another session or
+  // batch of the model has run.
+  std::span<const float> logits() const;
   // True if every token since the last prefill began was chosen by a finite logit. False: some row
   // of logits has NaN or an infinity for its largest (argmax chooses these), and its tokens say
   // nothing of the model.
@@ -131,8 +120,6 @@ class Session {
  private:
   Status run_until_replayed(int64_t padded_len, bool decode);
   Result<std::vector<float>> all_logits(const PromptBatch& prompts, Executor& executor);
-  static Result<Session> make(Checkpoint checkpoint, const SessionOptions& options,
-                              std::shared_ptr<Device> device);
 
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);

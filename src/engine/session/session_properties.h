@@ -27,6 +27,8 @@ class SessionProperties {
         {"AllLogitsAreThoseOfEveryPrefix", &SessionProperties::all_logits_are_every_prefixs},
         {"RunsAreRepeatableAndSurviveAMove", &SessionProperties::runs_are_repeatable},
         {"GreedyIsDecodeOfItsOwnTokens", &SessionProperties::greedy_is_decode},
+        {"GreedyStopsWhereItIsTold", &SessionProperties::greedy_stops},
+        {"OneModelServesTwoSessions", &SessionProperties::one_model_serves_two},
         {"LogitsThatAreNotFiniteAreSeen", &SessionProperties::not_finite_is_seen},
         {"ErrorsLeaveItUsable", &SessionProperties::errors_leave_it_usable},
         {"CountersOfScriptedLengths", &SessionProperties::counters_of_scripted_lengths},
@@ -129,11 +131,12 @@ class SessionProperties {
       Session session = this->session(compiled);
       const Generation expected = generate(session, prompts, 6);
       ASSERT_TRUE(session.prepare(2, 10));
-      EXPECT_FALSE(session.decode_greedy(1, [](auto) {})) << "before a prefill";
+      EXPECT_FALSE(session.decode_greedy(1, [](auto) { return true; })) << "before a prefill";
       ASSERT_TRUE(session.prefill(prompts));
       std::vector<Prompt> tokens = {{session.next_tokens()[0]}, {session.next_tokens()[1]}};
       const auto keep = [&](std::span<const int32_t> next) {
         for (size_t row = 0; row < 2; ++row) tokens[row].push_back(next[row]);
+        return true;
       };
       const Status past = session.decode_greedy(7, keep);
       ASSERT_FALSE(past);
@@ -143,6 +146,69 @@ class SessionProperties {
       ASSERT_TRUE(session.decode_greedy(4, keep));
       EXPECT_EQ(tokens, expected.tokens);
       EXPECT_EQ(copy(session.logits()), expected.logits.back());
+    }
+  }
+
+  // Behind each step of the first ones, which are run one by one, and of those that aren't.
+  void greedy_stops() {
+    const PromptBatch prompts = PromptBatch::of({{1, 2, 3, 4}, {5, 6}});
+    constexpr int64_t kMost = 20;
+    for (const bool compiled : {false, true}) {
+      Session session = this->session(compiled);
+      const Generation expected = generate(session, prompts, kMost);
+      for (const int64_t stop : {1, 2, 3, 11, 12}) {
+        SCOPED_TRACE(testing::Message() << "behind step " << stop);
+        ASSERT_TRUE(session.prepare(2, 4 + kMost));
+        ASSERT_TRUE(session.prefill(prompts));
+        std::vector<Prompt> tokens = {{session.next_tokens()[0]}, {session.next_tokens()[1]}};
+        int64_t asked_to_stop = stop;
+        const auto keep = [&](std::span<const int32_t> next) {
+          for (size_t row = 0; row < 2; ++row) tokens[row].push_back(next[row]);
+          return --asked_to_stop != 0;
+        };
+        ASSERT_TRUE(session.decode_greedy(kMost, keep));
+        EXPECT_EQ(tokens[0].size(), static_cast<size_t>(1 + stop));
+        EXPECT_EQ(session.kv_len(), 4 + stop);
+        EXPECT_EQ(session.next_tokens()[1], tokens[1].back());
+        EXPECT_TRUE(session.logits().empty());
+        ASSERT_TRUE(session.decode_greedy(kMost - stop, keep)) << "it goes on from there";
+        EXPECT_EQ(tokens, expected.tokens);
+        expect_near(session.logits(), expected.logits.back(), tolerance_);
+      }
+    }
+  }
+
+  // Steps of one and the other in turns, over caches of equal size, which share compiled steps, and
+  // of another size.
+  void one_model_serves_two() {
+    const PromptBatch prompts = PromptBatch::of({kLong}), others = PromptBatch::of({kShort}, 9);
+    for (const bool compiled : {false, true}) {
+      Session first = session(compiled);
+      const Generation expected = generate(first, prompts, kSteps);
+      const Generation expected_of_others = generate(first, others, kSteps);
+      const CompileCounters alone = first.counters();
+      for (const int64_t more : {0, 5}) {
+        FrameOptions frames{.prefill = compiled, .decode = compiled, .dynamic = Dynamic::kTrue};
+        auto second = Session::on(first.shared_model(), CacheKind::kStatic, frames);
+        ASSERT_TRUE(second) << second.error().message;
+        ASSERT_TRUE(first.prepare(1, 9 + kSteps) && second->prepare(1, 9 + kSteps + more));
+        ASSERT_TRUE(first.prefill(prompts));
+        EXPECT_FALSE(first.logits().empty());
+        ASSERT_TRUE(second->prefill(others));
+        EXPECT_TRUE(first.logits().empty()) << "they may be the other's";
+        for (size_t step = 0;; ++step) {
+          ASSERT_EQ(first.next_tokens()[0], expected.tokens[0][step]);
+          ASSERT_EQ(second->next_tokens()[0], expected_of_others.tokens[0][step]);
+          expect_near(second->logits(), expected_of_others.logits[step], tolerance_);
+          if (step == kSteps) break;
+          ASSERT_TRUE(first.decode(first.next_tokens()));
+          ASSERT_TRUE(second->decode(second->next_tokens()));
+        }
+        EXPECT_EQ(first.model().weight_bytes(), second->model().weight_bytes());
+        EXPECT_EQ(second->counters().kernels_compiled, alone.kernels_compiled);
+        EXPECT_EQ(second->counters().kernels_loaded, alone.kernels_loaded);
+        EXPECT_EQ(second->counters().fallbacks, 0);
+      }
     }
   }
 

@@ -64,11 +64,11 @@ TEST_P(SessionTest, CompileOptionsOutOfTheirRangeAreRefused) {
 
 TEST_P(SessionTest, WeightsMayBeConverted) {
   Session stored = session();
-  EXPECT_EQ(stored.dtype(), families()[GetParam()].dtype);
+  EXPECT_EQ(stored.model().dtype(), families()[GetParam()].dtype);
   Session widened = session({.dtype = DType::kF32});
-  EXPECT_EQ(widened.dtype(), DType::kF32);
-  const uint64_t factor = 4 / dtype_size_bytes(stored.dtype());
-  EXPECT_EQ(widened.weight_bytes(), factor * stored.weight_bytes());
+  EXPECT_EQ(widened.model().dtype(), DType::kF32);
+  const uint64_t factor = 4 / dtype_size_bytes(stored.model().dtype());
+  EXPECT_EQ(widened.model().weight_bytes(), factor * stored.model().weight_bytes());
   const PromptBatch prompts = PromptBatch::of({kLong});
   const Generation a = generate(stored, prompts, kSteps);
   const Generation b = generate(widened, prompts, kSteps);  // widening is exact
@@ -80,17 +80,17 @@ TEST_P(SessionTest, StepBytesCountWeightsOnceAndTheCache) {
   const Session s = session();
   const ModelConfig& c = s.config();
   const auto of_cache = static_cast<uint64_t>(2 * c.layers * c.kv_heads * c.head_dim * 4);
-  EXPECT_EQ(s.step_bytes(1, 10) - s.step_bytes(1, 9), of_cache);
-  const uint64_t per_element = dtype_size_bytes(s.dtype());
-  uint64_t expected = s.weight_bytes();
+  EXPECT_EQ(s.model().step_bytes(1, 10) - s.model().step_bytes(1, 9), of_cache);
+  const uint64_t per_element = dtype_size_bytes(s.model().dtype());
+  uint64_t expected = s.model().weight_bytes();
   const auto rows_only = [&](int64_t table_rows) {  // of a table that is looked up, one row is read
     expected -= static_cast<uint64_t>((table_rows - 1) * c.hidden_size) * per_element;
   };
   if (!c.tied_embeddings) rows_only(c.vocab_size);
   if (c.learned_positions) rows_only(c.max_positions);
-  EXPECT_EQ(s.step_bytes(1, 0), expected);
+  EXPECT_EQ(s.model().step_bytes(1, 0), expected);
   for (const int64_t batch : {1, 3}) {  // the model's summary says the same
-    EXPECT_EQ(s.step_bytes(batch, 0), decode_weight_bytes(c, s.dtype(), batch));
+    EXPECT_EQ(s.model().step_bytes(batch, 0), decode_weight_bytes(c, s.model().dtype(), batch));
   }
 }
 

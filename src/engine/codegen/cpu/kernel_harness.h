@@ -10,11 +10,13 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/codegen/cpu/kernel_library.h"
 #include "engine/codegen/lower/lower.h"
+#include "engine/graph/input_values.h"
 #include "engine/graph/interpret.h"
 #include "engine/model/convert.h"
 
@@ -197,20 +199,18 @@ class Harness {
   void bind_tensor(size_t index) {
     const ValueId id = kernel_.buffers[index].value;
     const Source& source = case_.graph.values[id].source;
-    const std::vector<int32_t>* integers = nullptr;
+    std::span<const int32_t> integers;
     const std::vector<float>* floats = nullptr;
     if (const auto* input = std::get_if<InputSource>(&source)) {
-      integers = input->kind == InputKind::kIds       ? &inputs_.ids
-                 : input->kind == InputKind::kLengths ? &inputs_.lengths
-                                                      : &inputs_.pad;
+      integers = input_values(inputs_, input->kind);
     } else if (const auto* constant = std::get_if<ConstantSource>(&source)) {
       floats = constant->kind == ConstantKind::kRopeCos ? &inputs_.rope_cos : &inputs_.rope_sin;
     } else {
       const HostTensor& tensor = expected_.at(id);
-      integers = tensor.i32.empty() ? nullptr : &tensor.i32;
-      floats = tensor.i32.empty() ? &tensor.f32 : nullptr;
+      integers = tensor.i32;
+      if (integers.empty()) floats = &tensor.f32;
     }
-    if (integers != nullptr) bound_[index].set(integers->data(), integers->size() * 4);
+    if (!integers.empty()) bound_[index].set(integers.data(), integers.size_bytes());
     if (floats != nullptr) bound_[index].set(floats->data(), floats->size() * 4);
   }
 

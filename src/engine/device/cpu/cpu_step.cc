@@ -9,6 +9,7 @@
 
 #include "base/files/hash.h"
 #include "engine/codegen/cpu/print_cpu.h"
+#include "engine/graph/input_values.h"
 
 namespace assay::engine {
 namespace {
@@ -131,9 +132,7 @@ Status CpuStep::place_values(const DimValues& dims) {
 // Inputs are copied to where the kernels read them; caches are where they are now.
 Status CpuStep::bind_inputs(const RunInputs& inputs, KvCache& cache) {
   for (const ArenaPlan::Input& input : places_.inputs) {
-    const std::span<const int32_t> from = input.kind == InputKind::kIds       ? inputs.ids
-                                          : input.kind == InputKind::kLengths ? inputs.lengths
-                                                                              : inputs.pad;
+    const std::span<const int32_t> from = input_values(inputs, input.kind);
     std::memcpy(arena_.data() + input.offset, from.data(), from.size_bytes());
   }
   for (const ConstantSlot& constant : constant_slots_) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/graph/input_values.h"
 #include "engine/graph/queries.h"
 
 namespace assay::engine {
@@ -83,9 +84,7 @@ void EagerExecutor::bind_inputs(const RunInputs& inputs) {
   for (size_t id = 0; id < slots_.size(); ++id) {
     const Source& source = graph_.values[id].source;
     if (const auto* input = std::get_if<InputSource>(&source)) {
-      slots_[id].data = input->kind == InputKind::kIds       ? bytes(inputs.ids)
-                        : input->kind == InputKind::kLengths ? bytes(inputs.lengths)
-                                                             : bytes(inputs.pad);
+      slots_[id].data = bytes(input_values(inputs, input->kind));
     } else if (const auto* constant = std::get_if<ConstantSource>(&source)) {
       slots_[id].data =
           bytes(constant->kind == ConstantKind::kRopeCos ? inputs.rope->cos : inputs.rope->sin);

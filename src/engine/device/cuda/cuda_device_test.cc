@@ -89,7 +89,7 @@ class CudaDeviceTest : public ::testing::Test {
       const std::vector<int32_t> tokens(session.next_tokens().begin(), session.next_tokens().end());
       ASSAY_CHECK(session.decode(tokens));
     }
-    ASSAY_CHECK(session.decode_greedy(2, [](auto) {}));
+    ASSAY_CHECK(session.decode_greedy(2, [](auto) { return true; }));
     fallbacks_ = session.counters().fallbacks;
     captures_ = session.counters().graph_captures;
     const CompileEvidence evidence = session.compile_evidence();
@@ -124,10 +124,10 @@ TEST_F(CudaDeviceTest, StepsThatFeedThemselvesAreReplayedWithoutUploads) {
   ASSERT_TRUE(session->prepare(2, 40));
   ASSERT_TRUE(session->prefill(PromptBatch::of({{1, 2, 3}, {4, 5}})));
   int64_t steps = 0;
-  ASSERT_TRUE(session->decode_greedy(4, [&](auto) { ++steps; }));
+  ASSERT_TRUE(session->decode_greedy(4, [&](auto) { return ++steps > 0; }));
   const long before = fake_.replays();
   const int calls = fake_.calls();
-  ASSERT_TRUE(session->decode_greedy(20, [&](auto) { ++steps; }));
+  ASSERT_TRUE(session->decode_greedy(20, [&](auto) { return ++steps > 0; }));
   EXPECT_EQ(steps, 24);
   EXPECT_EQ(fake_.replays(), before + 20);
   int uploads = 0;
@@ -176,7 +176,7 @@ TEST_F(CudaDeviceTest, WhatIsReadyIsReplayedWithEveryCache) {
           EXPECT_EQ(prefilled.graph_replays, before.graph_replays + 1);
           EXPECT_EQ(prefilled.kernel_launches, before.kernel_launches);
           if (!decode) continue;
-          ASSERT_TRUE(session->decode_greedy(kSteps, [](auto) {}));
+          ASSERT_TRUE(session->decode_greedy(kSteps, [](auto) { return true; }));
           const CompileCounters decoded = session->counters();
           EXPECT_EQ(decoded.graph_captures, before.graph_captures);
           EXPECT_EQ(decoded.graph_replays - prefilled.graph_replays,
@@ -489,9 +489,9 @@ TEST_F(CudaDeviceTest, CachesAreOfTheModelsType) {
       EXPECT_TRUE(session);
       EXPECT_TRUE(session->prepare(1, 40) && session->prefill(PromptBatch::of({Prompt(32, 1)})));
       const ModelConfig& c = session->config();
-      EXPECT_EQ(session->step_bytes(1, 10) - session->step_bytes(1, 9),
+      EXPECT_EQ(session->model().step_bytes(1, 10) - session->model().step_bytes(1, 9),
                 static_cast<uint64_t>(2 * c.layers * c.kv_heads * c.head_dim) *
-                    dtype_size_bytes(session->dtype()));
+                    dtype_size_bytes(session->model().dtype()));
       return session->device().memory().used_bytes();
     };
     EXPECT_EQ(bytes(DType::kF32), 2 * bytes(DType::kF16));

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "engine/codegen/cuda/fp8_product.h"
+#include "engine/graph/input_values.h"
 
 namespace assay::engine::cuda {
 namespace {
@@ -245,10 +246,8 @@ size_t CudaStep::state_begin() const {
   const std::span<std::byte> state = state_.bytes();
   std::ranges::fill(state, std::byte{0});
   for (const ArenaPlan::Input& input : places_.inputs) {
-    const std::span<const int32_t> from = input.kind == InputKind::kIds       ? inputs.ids
-                                          : input.kind == InputKind::kLengths ? inputs.lengths
-                                                                              : inputs.pad;
-    std::ranges::copy(std::as_bytes(from), state.subspan(input.offset - begin).begin());
+    std::ranges::copy(std::as_bytes(input_values(inputs, input.kind)),
+                      state.subspan(input.offset - begin).begin());
   }
   std::ranges::copy(std::as_bytes(std::span(sizes)), state.last(sizeof sizes).begin());
   return driver_.upload(arena_.address() + begin, state);
@@ -475,7 +474,9 @@ StepFeed::Places CudaStep::feed_places() const {
   ASSAY_CHECK(upload_state(inputs, bound.capacity));
   ::assay::Status launch;  // of the latest step
   int64_t launched = 0;
-  for (int64_t arrived = 0; arrived < launched || (launch && launched < steps); ++arrived) {
+  bool goes_on = true;
+  for (int64_t arrived = 0; goes_on && (arrived < launched || (launch && launched < steps));
+       ++arrived) {
     while (launch && launched < steps && launched - arrived < StepFeed::kAhead) {
       launch = execute(bound);
       if (launch) launch = feed_->mark(launched);
@@ -487,9 +488,10 @@ StepFeed::Places CudaStep::feed_places() const {
     if (!arrival && launch) launch = std::unexpected(arrival.error());
     if (!arrival) break;
     cache.commit(1);
-    sink(arrival->tokens, arrival->finite);
+    goes_on = sink(arrival->tokens, arrival->finite);
   }
   ASSAY_CHECK(launch);
+  if (!goes_on) return {};
   last_dims_ = inputs.dims;
   last_dims_.kv_len += steps - 1;
   return download(1);

@@ -2,18 +2,18 @@
 #include "base/process/thread_pool.h"
 #include "engine/device/cpu/cpu_device.h"
 #include "engine/device/cuda/cuda_device.h"
-#include "engine/session/session.h"
+#include "engine/serving/model.h"
 
 namespace assay::engine {
 
-Result<std::shared_ptr<Device>> open_device(const SessionOptions& options) {
-  const auto& kernel_cache = options.compile.kernel_cache;
+Result<std::shared_ptr<Device>> open_device(const ModelOptions& options) {
+  const auto& kernel_cache = options.compiler.kernel_cache;
   const size_t threads = options.threads == 0 ? available_cpus() : options.threads;
   if (!options.gpu) {
     return std::make_shared<CpuDevice>(CpuDeviceOptions{.threads = threads,
                                                         .reference_ops = options.reference_ops,
-                                                        .no_compiler = options.compile.no_compiler,
-                                                        .compiler = options.compile.compiler,
+                                                        .no_compiler = options.compiler.no_compiler,
+                                                        .compiler = options.compiler.compiler,
                                                         .kernel_cache = kernel_cache});
   }
   return CudaDevice::open(

@@ -1,0 +1,120 @@
+// Loads weights and builds the graph; whatever else is made of them is made when it is asked for.
+#include "engine/serving/model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/device/cuda/cublaslt.h"
+
+namespace assay::engine {
+
+Result<std::shared_ptr<Model>> Model::load(Checkpoint checkpoint, const ModelOptions& options,
+                                           std::shared_ptr<Device> device) {
+  std::shared_ptr<Model> model(new Model(options, std::move(device)));
+  ASSAY_CHECK(model->build(std::move(checkpoint)));
+  return model;
+}
+
+// bad_input: the device doesn't multiply e4m3, or weights of this type aren't rounded to it.
+Status Model::check_fp8() const {
+  if (options_.fp8 == Fp8::kNone) return {};
+  const DeviceInfo info = device_->info();
+  if (info.compute_capability != cuda::kFp8Capability) {
+    return bad_input(
+        "dtype fp8: expected a GPU of compute capability {}, found {}", cuda::kFp8Capability,
+        info.compute_capability.empty() ? "device " + info.kind
+                                        : info.name + " of " + info.compute_capability);
+  }
+  if (options_.dtype == DType::kF32) {
+    return bad_input("dtype fp8: expected weights of fp16 or bf16 beside it, found fp32");
+  }
+  return {};
+}
+
+Status Model::build(Checkpoint checkpoint) {
+  ASSAY_CHECK(check_fp8());
+  const bool too_wide = options_.fp8 != Fp8::kNone && checkpoint.config().dtype == DType::kF32;
+  if (too_wide && !options_.dtype) options_.dtype = DType::kBF16;
+  ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options_.dtype, weight_memory_));
+  weights_ = std::make_unique<Weights>(std::move(loaded));
+  ASSAY_TRY(graph_, make_graph(options_.logits, options_.fp8));
+  ASSAY_TRY(eager_, device_->make_eager(graph_, *weights_));
+  return {};
+}
+
+Result<Graph> Model::make_graph(LogitsOf logits, Fp8 fp8) const {
+  return build_graph(config(), dtype(), logits, cache_type(), fp8);
+}
+
+Result<Executor*> Model::eager(LogitsOf logits, Fp8 fp8) {
+  if (logits == options_.logits && fp8 == options_.fp8) return eager_.get();
+  for (const Variant& variant : variants_) {
+    if (variant.logits == logits && variant.fp8 == fp8) return variant.executor.get();
+  }
+  ASSAY_TRY(Graph graph, make_graph(logits, fp8));
+  ASSAY_TRY(auto executor, device_->make_eager(std::move(graph), *weights_));
+  variants_.push_back({logits, fp8, std::move(executor)});
+  return variants_.back().executor.get();
+}
+
+Result<GraphCompiler*> Model::compiler() {
+  if (!compiler_) {
+    ASSAY_TRY(auto compiler, GraphCompiler::create(graph_, options_.compiler, *device_));
+    const Status loaded = compiler->load(*weights_);
+    if (!loaded && device_->fault().kind != DeviceFault::Kind::kNone) {
+      return std::unexpected(loaded.error());
+    }
+    compiler_ = std::move(compiler);
+  }
+  return compiler_.get();
+}
+
+CacheShape Model::cache_shape(int64_t rows, int64_t capacity) const {
+  const ModelConfig& c = config();
+  return {.layers = c.layers,
+          .batch = rows,
+          .kv_heads = c.kv_heads,
+          .capacity = capacity,
+          .head_dim = c.head_dim,
+          .dtype = cache_type()};
+}
+
+Result<std::unique_ptr<KvCache>> Model::make_cache(CacheKind kind, int64_t rows, int64_t capacity) {
+  const CacheShape shape = cache_shape(rows, capacity);
+  if (kind == CacheKind::kDynamic) return make_dynamic_cache(shape, device_->memory());
+  return make_static_cache(shape, device_->memory());
+}
+
+const RopeTables& Model::rope(int64_t positions) {
+  if (rope_positions_ < positions) {
+    rope_ = make_rope_tables(config(), positions);
+    rope_positions_ = positions;
+  }
+  return rope_;
+}
+
+uint64_t Model::step_bytes(int64_t batch, int64_t kv_len) const {
+  std::vector<uint64_t> read(
+      graph_.values.size());  // of each weight: the most that a node reads of it
+  for (const Node& node : graph_.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId id = node.inputs[i];
+      const auto* weight = std::get_if<WeightSource>(&graph_.values[id].source);
+      if (weight == nullptr) continue;
+      const TensorView& tensor = weights_->tensor(weight->tensors.front());
+      const bool rows_only = node.op == OpKind::kEmbedding;
+      const uint64_t bytes =
+          rows_only ? static_cast<uint64_t>(std::min(batch, tensor.shape[0]) * tensor.shape[1]) *
+                          dtype_size_bytes(tensor.dtype)
+                    : tensor.size_bytes();
+      read[id] = std::max(read[id], bytes);
+    }
+  }
+  uint64_t total = 0;
+  for (const uint64_t bytes : read) total += bytes;
+  const ModelConfig& c = config();
+  return total + static_cast<uint64_t>(2 * c.layers * batch * kv_len * c.kv_heads * c.head_dim) *
+                     dtype_size_bytes(cache_type());
+}
+
+}  // namespace assay::engine
