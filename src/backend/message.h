@@ -157,7 +157,7 @@ struct DoneReply {
   int64_t samples = 0;
 };
 
-// A request of an offered run, told once the run is over.
+// A request of an offered run, told when it has ended.
 struct RequestReply {
   SentRequest request;
 };

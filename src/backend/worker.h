@@ -27,7 +27,8 @@ class Worker {
   virtual WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
                                             int64_t repetition) = 0;
   // One run under load; the shape is the one that was prepared last. Every request of it is told to
-  // `take`, by its number, whatever became of the run. Only of workers whose backend serves load.
+  // `take` when it has ended, whatever becomes of the run. Only of workers whose backend serves
+  // load.
   using TakeRequest = std::function<void(SentRequest)>;
   virtual WorkerResult<OfferedReply> offer(const OfferRequest&, const TakeRequest&) {
     return std::unexpected(ErrorReply{"protocol_error", "this worker serves no load", false});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "backend/protocol.h"
 #include "base/clock.h"
@@ -250,11 +251,12 @@ ClientResult<OfferedReply> WorkerClient::offer(const OfferRequest& request, doub
                                                const std::function<void(SentRequest)>& on_request) {
   const auto id = impl_->send(request, timeout_s);
   if (!id) return std::unexpected(id.error());
+  std::set<int64_t> numbers;
   for (int64_t told = 0; told <= kMostLoadRequests; ++told) {
     auto reply = impl_->read_reply(*id, timeout_s);
     if (!reply) return std::unexpected(reply.error());
     if (auto* const one = std::get_if<RequestReply>(&reply->body);
-        one && one->request.number == told) {
+        one && numbers.insert(one->request.number).second) {
       on_request(std::move(one->request));
       continue;
     }
@@ -263,7 +265,7 @@ ClientResult<OfferedReply> WorkerClient::offer(const OfferRequest& request, doub
     break;
   }
   return impl_->killed(FailureKind::kError, "protocol_error",
-                       "expected the run's requests by their numbers, and their count behind them");
+                       "expected each of the run's requests once, and their count behind them");
 }
 
 ClientResult<ParityReply> WorkerClient::parity(const ParityRequest& request, double timeout_s) {

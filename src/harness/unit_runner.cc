@@ -174,14 +174,16 @@ ClientResult<void> UnitRunner::warm_up_again(Job& job) {
 
 // The longest that a run may take: every request its limit, and the schedule.
 double run_limit_s(const Study& study, const OfferedLoad& load) {
-  const auto requests = static_cast<double>(load.requests.value_or(0));
-  const auto at_once = static_cast<double>(load.point.concurrency.value_or(1));
-  const double schedule_s = load.point.speed  ? load.trace.back().at_s / *load.point.speed
-                            : load.duration_s ? *load.duration_s
-                            : load.point.rate ? 20 * requests / *load.point.rate
-                                              : study.timeout_s * std::ceil(requests / at_once);
   constexpr double kGrace_s = 30;
-  return schedule_s + study.timeout_s + kGrace_s;
+  constexpr double kPoissonRoom = 20;  // times the mean schedule
+  const auto at_once = static_cast<double>(load.point.concurrency.value_or(1));
+  const double one_by_one_s =
+      study.timeout_s * std::ceil(static_cast<double>(load.requests.value_or(0)) / at_once);
+  const auto schedule_s = schedule_seconds(load);
+  const bool drawn = load.point.rate && !load.duration_s;
+  // A session's later turns are due when those before them have ended.
+  const double last_s = study.timeout_s * static_cast<double>(load.turns);
+  return schedule_s.value_or(one_by_one_s) * (drawn ? kPoissonRoom : 1) + last_s + kGrace_s;
 }
 
 // The row's figures of a run. A run that tells nothing of the server isn't ok.
@@ -232,6 +234,7 @@ ClientResult<Row> UnitRunner::offer(Job& job, int64_t repetition) {
   const auto offered =
       job.worker->client->offer({job.shape, load}, run_limit_s(study_, load),
                                 [&](SentRequest sent) { job.sent.push_back(std::move(sent)); });
+  std::ranges::sort(job.sent, {}, &SentRequest::number);
   if (!offered) return std::unexpected(offered.error());
   Row row = blank_row(job, repetition);
   row.started_at_ns = offered->started_at_ns;

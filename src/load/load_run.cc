@@ -99,8 +99,9 @@ std::optional<LoadWindow> load_window(const OfferedLoad& load, std::span<const S
   LoadWindow window{cut, schedule_ns - cut};
   std::vector<int64_t> ends;  // of the requests that find the server empty, or filling
   for (const SentRequest& request : sent) {
-    const bool early = load.point.concurrency ? request.number < *load.point.concurrency
-                                              : request.scheduled_ns <= cut;
+    const bool first_round = load.point.concurrency && request.number % load.turns == 0 &&
+                             request.number / load.turns < *load.point.concurrency;
+    const bool early = load.point.concurrency ? first_round : request.scheduled_ns <= cut;
     if (early) ends.push_back(request.end_ns);
   }
   if (!ends.empty()) {
@@ -172,7 +173,8 @@ std::optional<LoadRunFigures> load_run_figures(const OfferedLoad& load, const Se
   if (!window) return std::nullopt;
   LoadRunFigures figures{.window = *window};
   std::vector<double> latency, ttft, tpot, itl, late;
-  int64_t good = 0;
+  int64_t good = 0, prompt_tokens = 0, cached_tokens = 0;
+  bool tells_cached = false;
   double tokens = 0;
   int64_t ended = 0, good_ended = 0;
   for (const SentRequest& request : sent) {
@@ -191,6 +193,9 @@ std::optional<LoadRunFigures> load_run_figures(const OfferedLoad& load, const Se
       continue;
     }
     ++figures.ok;
+    prompt_tokens += request.prompt_tokens;
+    cached_tokens += request.cached_tokens.value_or(0);
+    tells_cached = tells_cached || request.cached_tokens;
     const int64_t first = *request.first_token_ns, last = *request.last_token_ns;
     latency.push_back(ms(last - request.scheduled_ns));
     ttft.push_back(ms(first - request.scheduled_ns));
@@ -214,6 +219,8 @@ std::optional<LoadRunFigures> load_run_figures(const OfferedLoad& load, const Se
     figures.good_per_s = static_cast<double>(good_ended) / window->seconds();
     figures.within_bounds = static_cast<double>(good) / static_cast<double>(figures.requests);
   }
+  if (tells_cached && prompt_tokens > 0)
+    figures.cached = static_cast<double>(cached_tokens) / static_cast<double>(prompt_tokens);
   figures.in_flight = mean_in_flight(sent, window->begin_ns, window->end_ns);
   figures.most_in_flight = most_in_flight(sent);
   // A closed loop's queue can't grow.

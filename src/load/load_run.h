@@ -60,9 +60,12 @@ struct LoadRunFigures {
   std::optional<double> within_bounds = {};
   std::optional<double> good_per_s = {};
   std::optional<LoadSpread> late_ms = {};  // from a request's scheduled time until it was sent
-  double in_flight = 0;                    // mean over the window
-  int64_t most_in_flight = 0;              // scheduled and not ended, at any time of the run
-  bool queue_grows = false;                // grows_within()
+  // Share of the ok requests' prompt tokens that the server had in its cache; absent: it never
+  // says.
+  std::optional<double> cached = {};
+  double in_flight = 0;        // mean over the window
+  int64_t most_in_flight = 0;  // scheduled and not ended, at any time of the run
+  bool queue_grows = false;    // grows_within()
 };
 
 // Absent where load_window() is, or no request is scheduled in it. An answer's events share its

@@ -100,6 +100,34 @@ TEST(RequestSource, AClosedLoopEndsWithItsDuration) {
   EXPECT_FALSE(source.next(1000 * kMs));
 }
 
+TEST(RequestSource, SessionsBeginAtTheirShareOfTheRateAndTakeTurns) {
+  OfferedLoad load = open_loop(40, 2);
+  load.arrivals = Arrivals::kConstant;
+  load.turns = 4;
+  load.prompt_tokens = {.least = 1, .most = 1000};
+  const auto first = all_of(load);
+  ASSERT_EQ(first.size(), 19u);
+  EXPECT_EQ(first[0].scheduled_ns, 100 * kMs);
+  EXPECT_EQ(first[18].number, 72);
+  // The lengths of a turn don't depend on when it comes.
+  const RequestSource source(load), again(load);
+  const auto second = source.following(first[3], 500 * kMs);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->number, 13);
+  EXPECT_EQ(second->scheduled_ns, 500 * kMs);
+  (void)again.following(first[4], 0);
+  EXPECT_EQ(again.following(first[3], 900 * kMs)->prompt_tokens, second->prompt_tokens);
+  EXPECT_NE(again.following(*second, 900 * kMs)->prompt_tokens, second->prompt_tokens);
+  EXPECT_FALSE(source.following({.number = 15}, 0)) << "the fourth turn is the last";
+  EXPECT_FALSE(source.following(first[3], 2000 * kMs)) << "the run is over";
+}
+
+TEST(RequestSource, NoTwoRatesShareAName) {
+  EXPECT_EQ(load_point_name({.rate = 2}), "2 a second");
+  EXPECT_EQ(load_point_name({.rate = 2.5}), "2.5 a second");
+  EXPECT_NE(load_point_name({.rate = 1.0000001}), load_point_name({.rate = 1}));
+}
+
 // Ten requests a second for ten seconds, each of 50 ms to its first token.
 std::vector<SentRequest> steady() {
   std::vector<SentRequest> sent;

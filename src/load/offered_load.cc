@@ -68,12 +68,18 @@ std::string wrong_trace(const OfferedLoad& load) {
   return "";
 }
 
+std::string wrong_schedule(const OfferedLoad& load) {
+  const double seconds = schedule_seconds(load).value_or(0);
+  if (seconds <= kMostSchedule_s) return "";
+  return fmt::format("expected a schedule of at most {:g} s, found {:g}", kMostSchedule_s, seconds);
+}
+
 }  // namespace
 
 std::string load_point_name(const LoadPoint& point) {
   if (point.concurrency) return fmt::format("{} at once", *point.concurrency);
-  if (point.rate) return fmt::format("{:g} a second", *point.rate);
-  return fmt::format("trace x{:g}", point.speed.value_or(1));
+  if (point.rate) return fmt::format("{} a second", *point.rate);
+  return fmt::format("trace x{}", point.speed.value_or(1));
 }
 
 int64_t mean_length(const TokenLengths& lengths) {
@@ -90,13 +96,21 @@ int64_t longest_length(const TokenLengths& lengths) {
   return lengths.values.empty() ? lengths.most : *std::ranges::max_element(lengths.values);
 }
 
+std::optional<double> schedule_seconds(const OfferedLoad& load) {
+  if (load.point.speed) return load.trace.back().at_s / *load.point.speed;
+  if (load.duration_s) return load.duration_s;
+  if (load.point.rate) return static_cast<double>(*load.requests) / *load.point.rate;
+  return std::nullopt;
+}
+
 std::string wrong_load(const OfferedLoad& load) {
   if (std::string wrong = wrong_point(load.point); !wrong.empty()) return wrong;
+  if (load.turns < 1 || load.turns > kMostTurns)
+    return fmt::format("turns: expected 1 to {}, found {}", kMostTurns, load.turns);
   if (load.point.speed) {
+    if (load.turns > 1) return "expected one turn of a trace's requests, found more";
     if (std::string wrong = wrong_trace(load); !wrong.empty()) return wrong;
-    if (load.trace.back().at_s / *load.point.speed <= kMostSchedule_s) return "";
-    return fmt::format("expected a schedule of at most {:g} s, found {:g} at speed {:g}",
-                       kMostSchedule_s, load.trace.back().at_s, *load.point.speed);
+    return wrong_schedule(load);
   }
   for (const auto& [name, lengths] : {std::pair("prompt_tokens", &load.prompt_tokens),
                                       std::pair("new_tokens", &load.new_tokens)}) {
@@ -107,11 +121,6 @@ std::string wrong_load(const OfferedLoad& load) {
     return fmt::format("duration_s: expected above 0 and up to {:g}, found {:g}", kMostDuration_s,
                        *load.duration_s);
   }
-  if (load.point.rate && load.requests && !load.duration_s &&
-      static_cast<double>(*load.requests) / *load.point.rate > kMostSchedule_s) {
-    return fmt::format("expected a schedule of at most {:g} s, found {} requests at {:g} a second",
-                       kMostSchedule_s, *load.requests, *load.point.rate);
-  }
   if (load.point.rate && load.duration_s && !load.requests &&
       *load.point.rate * *load.duration_s > static_cast<double>(kMostLoadRequests)) {
     return fmt::format("expected at most {} requests, found {:g} a second for {:g} s",
@@ -120,7 +129,11 @@ std::string wrong_load(const OfferedLoad& load) {
   if (load.requests && (*load.requests < 1 || *load.requests > kMostLoadRequests)) {
     return fmt::format("requests: expected 1 to {}, found {}", kMostLoadRequests, *load.requests);
   }
-  return "";
+  if (load.requests && *load.requests % load.turns != 0) {
+    return fmt::format("requests: expected a multiple of the {} turns of a session, found {}",
+                       load.turns, *load.requests);
+  }
+  return wrong_schedule(load);
 }
 
 }  // namespace assay

@@ -69,6 +69,10 @@ struct OfferedLoad {
   std::optional<int64_t> requests = {};
   TokenLengths prompt_tokens = {};
   TokenLengths new_tokens = {};
+  // Requests of a session: each further one asks with all before it, their answers and a prompt of
+  // its own, and is due as soon as the one before it has ended. `concurrency` is of sessions;
+  // `rate` stays that of requests, so that sessions begin at `rate` / `turns`.
+  int64_t turns = 1;
   std::vector<TracedRequest> trace = {};  // by time; not empty for a point with `speed`
   uint64_t seed = 0;                      // lengths and arrivals follow from it
 
@@ -89,6 +93,10 @@ struct ServiceBounds {
 inline constexpr int64_t kMostLoadRequests = 1'000'000;
 inline constexpr int64_t kMostConcurrency = 20'000;
 inline constexpr size_t kMostTraced = 100'000;
+inline constexpr int64_t kMostTurns = 1000;
+
+// Until the last request is due, in s; absent for a closed loop whose end depends on the server.
+std::optional<double> schedule_seconds(const OfferedLoad& load);
 
 // Why no run can offer this load, "expected ..., found ..."; empty: one can.
 std::string wrong_load(const OfferedLoad& load);
@@ -121,13 +129,13 @@ struct Record<TracedRequest> {
 };
 template <>
 struct Record<OfferedLoad> {
-  static constexpr auto kMembers =
-      std::tuple(field("point", &OfferedLoad::point), field("arrivals", &OfferedLoad::arrivals),
-                 field_if_known("duration_s", &OfferedLoad::duration_s),
-                 field_if_known("requests", &OfferedLoad::requests),
-                 field("prompt_tokens", &OfferedLoad::prompt_tokens),
-                 field("new_tokens", &OfferedLoad::new_tokens), field("trace", &OfferedLoad::trace),
-                 field("seed", &OfferedLoad::seed));
+  static constexpr auto kMembers = std::tuple(
+      field("point", &OfferedLoad::point), field("arrivals", &OfferedLoad::arrivals),
+      field_if_known("duration_s", &OfferedLoad::duration_s),
+      field_if_known("requests", &OfferedLoad::requests),
+      field("prompt_tokens", &OfferedLoad::prompt_tokens),
+      field("new_tokens", &OfferedLoad::new_tokens), field_may_lack("turns", &OfferedLoad::turns),
+      field("trace", &OfferedLoad::trace), field("seed", &OfferedLoad::seed));
 };
 template <>
 struct Record<ServiceBounds> {

@@ -38,19 +38,33 @@ std::optional<PlannedRequest> RequestSource::next(int64_t now_ns) {
   }
   if (made_ >= load_.requests.value_or(kMostLoadRequests)) return std::nullopt;
   if (load_.point.rate) {
+    const auto turns = static_cast<double>(load_.turns);
     // The first comes one gap after the beginning, as every other after the one before it.
     at_s_ = load_.arrivals == Arrivals::kConstant
-                ? static_cast<double>(made_ + 1) / *load_.point.rate
-                : at_s_ - std::log(1 - times_.uniform()) / *load_.point.rate;
+                ? (static_cast<double>(made_) + turns) / *load_.point.rate
+                : at_s_ - turns * std::log(1 - times_.uniform()) / *load_.point.rate;
     if (load_.duration_s && at_s_ >= *load_.duration_s) return std::nullopt;
     request.scheduled_ns = std::llround(at_s_ * 1e9);
   } else if (load_.duration_s && static_cast<double>(now_ns) >= *load_.duration_s * 1e9) {
     return std::nullopt;
   }
-  ++made_;
+  made_ += load_.turns;
   request.prompt_tokens = draw(load_.prompt_tokens, lengths_);
   request.new_tokens = draw(load_.new_tokens, lengths_);
   return request;
+}
+
+std::optional<PlannedRequest> RequestSource::following(const PlannedRequest& request,
+                                                       int64_t due_ns) const {
+  const bool was_last = (request.number + 1) % load_.turns == 0;
+  const bool is_over = load_.duration_s && static_cast<double>(due_ns) >= *load_.duration_s * 1e9;
+  if (was_last || is_over) return std::nullopt;
+  // Sessions take turns as the server allows: each turn's lengths are drawn by themselves.
+  Random lengths(load_.seed, 2 + static_cast<uint64_t>(request.number));
+  PlannedRequest next{.number = request.number + 1, .scheduled_ns = due_ns};
+  next.prompt_tokens = draw(load_.prompt_tokens, lengths);
+  next.new_tokens = draw(load_.new_tokens, lengths);
+  return next;
 }
 
 }  // namespace assay

@@ -15,13 +15,15 @@ namespace assay {
 
 // Times are nanoseconds from the run's beginning, by the client's clock.
 struct SentRequest {
-  int64_t number = 0;        // within its run, in the order of the schedule
+  int64_t number = 0;        // PlannedRequest's
   int64_t scheduled_ns = 0;  // a closed loop's request is due as soon as one before it has ended
   int64_t sent_ns = 0;       // handed to the network; from `scheduled_ns` on it is late
   std::optional<int64_t> first_token_ns = {};
   std::optional<int64_t> last_token_ns = {};
-  int64_t end_ns = 0;                         // the answer's end, or the failure
-  int64_t prompt_tokens = 0;                  // asked for; an ok request has exactly these
+  int64_t end_ns = 0;  // the answer's end, or the failure
+  // Asked for; an ok request has exactly these. A session's later turn has as many as the server
+  // counts, or as all before it and its own were asked for.
+  int64_t prompt_tokens = 0;
   int64_t new_tokens = 0;                     // likewise
   std::optional<int64_t> tokens = {};         // new ones, as the server counts
   std::optional<int64_t> cached_tokens = {};  // of the prompt, not computed anew

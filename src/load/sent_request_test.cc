@@ -146,6 +146,13 @@ TEST(OfferedLoads, ThatNobodyCanOfferSaySo) {
   load.new_tokens = {.least = 5, .most = 2};
   EXPECT_EQ(wrong_load(load),
             "new_tokens: expected least and most within 1 to 10000000, found 5 and 2");
+  load = {.point = {.concurrency = 1}, .requests = 10, .turns = 4};
+  EXPECT_EQ(wrong_load(load),
+            "requests: expected a multiple of the 4 turns of a session, found 10");
+  load.turns = 0;
+  EXPECT_EQ(wrong_load(load), "turns: expected 1 to 1000, found 0");
+  load = {.point = {.speed = 1}, .turns = 2, .trace = {{0, 5, 1}}};
+  EXPECT_EQ(wrong_load(load), "expected one turn of a trace's requests, found more");
 }
 
 }  // namespace

@@ -187,6 +187,17 @@ std::vector<std::string> load_sentences(const Findings& findings) {
                                                   : speed_sentence(findings, arm, points));
     }
   }
+  for (const LostLoadPoint& lost : findings.load.lost) {
+    int64_t runs = 0;
+    std::vector<std::string> classes;
+    for (const auto& [error_class, count] : lost.runs) {
+      runs += count;
+      classes.push_back(fmt::format("{} {}", count, error_class));
+    }
+    sentences.push_back(fmt::format("Under load: {} gives no figure at {}; {} lost ({}).", lost.arm,
+                                    prompt_name(findings.strata[lost.stratum]),
+                                    counted(runs, "run"), join(classes, ", ")));
+  }
   return sentences;
 }
 
@@ -253,7 +264,9 @@ ReportSection load_section(const Findings& findings) {
   section.lines.emplace_back(
       "requests/s and tokens/s count what ended, or came, within the window; in flight: scheduled "
       "and "
-      "not ended, mean over the window, and the most of any run; late: the time by which 99 % of a "
+      "not ended, mean over the window, and the most of any run; cached: share of the prompts' "
+      "tokens "
+      "that came from the server's cache; late: the time by which 99 % of a "
       "run's requests were sent after their schedule, of the worst run.");
   Table rates{"",
               {{"load", Align::kLeft},
@@ -268,6 +281,7 @@ ReportSection load_section(const Findings& findings) {
                {"good/s"},
                {"in flight"},
                {"most"},
+               {"cached"},
                {"late ms"}},
               {}};
   for (const LoadFigures& one : findings.load.points) {
@@ -279,7 +293,9 @@ ReportSection load_section(const Findings& findings) {
          TableCell::of(with_interval(one.tokens_per_s)),
          one.within_bounds ? TableCell::of(share_text(*one.within_bounds)) : TableCell::absent(),
          optional_cell(one.good_per_s), TableCell::of(one.in_flight.mean, 3),
-         TableCell::of(one.most_in_flight), TableCell::of(one.late_p99_ms, 3)});
+         TableCell::of(one.most_in_flight),
+         one.cached ? TableCell::of(share_text(*one.cached)) : TableCell::absent(),
+         TableCell::of(one.late_p99_ms, 3)});
   }
   section.tables.push_back(std::move(rates));
   Table latencies{"",

@@ -11,6 +11,7 @@
 #include "base/records/lenient_json.h"
 #include "study/arm_options.h"
 #include "study/gpu_arm.h"
+#include "study/load_study.h"
 
 namespace assay {
 namespace {
@@ -193,6 +194,11 @@ std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, cons
   std::vector<std::optional<TimeEstimate>> estimates(plan.cells.size());
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
+    if (study.load) {
+      if (const auto run_s = schedule_seconds(offered_load(study, cell, 0)))
+        estimates[i] = {.repetitions_s = rows * *run_s};
+      continue;
+    }
     const ModelSize& model = basis.models[cell.model];
     if (!model.bytes || !backend_traits(study.arms[cell.arm].backend).costs) continue;
     if (!basis.on_gpu[cell.arm]) {
@@ -220,6 +226,7 @@ std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
     sum.repetitions_s += cell->repetitions_s;
     sum.preparing_s += cell->preparing_s;
   }
+  if (study.load) return sum;  // nobody knows how long a server takes to start
   for (size_t arm = 0; arm < study.arms.size(); ++arm) {
     for (const ModelSize& model : basis.models) {
       if (basis.on_gpu[arm]) {

@@ -79,6 +79,8 @@ struct TimeEstimate {
 };
 
 // Repetitions and preparation of each cell of the plan; absent: the size of its model isn't known.
+// Under load the schedules of its runs; absent for a closed loop without a duration, which ends
+// when the server has answered.
 std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
                                                         const EstimateBasis& basis);
 

@@ -108,6 +108,9 @@ Status parse_offered(const YamlMap& map, const YamlValue& whole, StudyLoad& load
   }
   if (!load.offered.duration_s && !load.offered.requests)
     return whole.error("duration_s or requests", "neither");
+  if (const auto turns = map.find("turns")) {
+    ASSAY_TRY(load.offered.turns, turns->integer(1, kMostTurns));
+  }
   if (const auto prompts = map.find("prompt_tokens")) {
     ASSAY_TRY(load.offered.prompt_tokens, parse_lengths(*prompts));
     load.own_prompts = true;
@@ -154,8 +157,8 @@ Result<std::vector<StudyScenario>> base_scenarios(const YamlMap& map, const Yaml
 
 Status parse_load_study(const YamlMap& map, const YamlValue& value, Study& study) {
   static const std::vector<std::string> known = {
-      "concurrency", "rate",       "arrivals", "duration_s", "requests",
-      "slo",         "new_tokens", "trace",    "speed",      "prompt_tokens"};
+      "concurrency", "rate",  "arrivals", "duration_s",    "requests", "slo",
+      "new_tokens",  "trace", "speed",    "prompt_tokens", "turns"};
   for (const char* const key : {"phases", "batch", "padding", "stopping"}) {
     if (const auto other = map.find(key)) {
       return other->error(fmt::format("no key \"{}\" beside \"load\"", key), "both");
@@ -232,6 +235,7 @@ Json load_to_json(const StudyLoad& load) {
   Json json = record_to_json(load.offered);
   json.erase("point");
   json.erase("seed");
+  if (load.offered.turns == 1) json.erase("turns");  // plans from before sessions stay the same
   json["own_prompts"] = load.own_prompts;
   json["own_new_tokens"] = load.own_new_tokens;
   json["slo"] = record_to_json(load.slo);

@@ -22,6 +22,7 @@ inline constexpr int64_t kDefaultLoadRuns = 5;
 //   arrivals: poisson      of an open loop: poisson (default) or constant
 //   duration_s: 30         of a run; or
 //   requests: 200          of a run; with both the first that is reached
+//   turns: 4               requests of a session, each of which asks with all before it
 //   prompt_tokens, new_tokens: a number, a list, {least, most} or {mean, deviation, least, most};
 //                          default: the scenario's, and token_lengths
 //   trace: FILE            times and lengths of requests in the place of all of these

@@ -2,20 +2,20 @@
 
 usage: fault_proxy.py TARGET_PORT SEED
 
-It says where it listens. /faults of its own second port ("faults at http://...") answers {fault: count}. A connection whose
-request asks for no generation passes unspoilt.
+It says where it listens. /faults of its own second port ("faults at http://...") answers {X-Request-Id: fault}, and "none" where the
+answer was over before its fault. A connection whose request has no such id passes unspoilt.
 """
 
 import asyncio
-import collections
 import json
 import random
+import re
 import socket
 import struct
 import sys
 
 FAULTS = ["none", "delay", "cut", "corrupt", "reset", "half_close", "refuse_late"]
-counts = collections.Counter()
+done = {}
 
 
 def reset(writer):
@@ -45,15 +45,20 @@ async def serve(client, to_client, target, chance):
         head = await client.read(65536)
     except OSError:
         return to_client.close()
-    fault = chance.choice(FAULTS) if head.startswith(b"POST") else "none"
+    named = re.search(rb"X-Request-Id: (\S+)", head)
+    fault = chance.choice(FAULTS) if named else "none"
     after = chance.randrange(1, 900)  # bytes of the answer before the fault
-    if head.startswith(b"POST"):
-        counts[fault] += 1
+    if named:
+        done[named[1].decode()] = "none"
     passed = 0
+
+    def note():
+        done[named[1].decode()] = fault
 
     async def spoil(data):
         nonlocal passed, fault
         if fault == "refuse_late":
+            note()
             reset(to_client)
             return False
         room = max(after - passed, 0)
@@ -61,15 +66,18 @@ async def serve(client, to_client, target, chance):
         if fault == "none" or room >= len(data):
             to_client.write(data)
         elif fault == "delay":
+            note()
             fault = "none"
             await asyncio.sleep(chance.uniform(0.05, 0.4))
             to_client.write(data)
         elif fault == "corrupt":
+            note()
             fault = "none"
             spoilt = bytearray(data)
             spoilt[min(room, len(data) - 1)] ^= 0xFF
             to_client.write(bytes(spoilt))
         else:
+            note()
             to_client.write(data[:room])
             await to_client.drain()
             if fault == "reset":
@@ -92,7 +100,7 @@ async def serve(client, to_client, target, chance):
 
 
 async def tell(_, writer):
-    body = json.dumps(counts).encode()
+    body = json.dumps(done).encode()
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
     await writer.drain()
     writer.close()

@@ -6,6 +6,7 @@ usage: load_test.py ASSAY
 import csv
 import json
 import pathlib
+import shutil
 import signal
 import statistics
 import subprocess
@@ -42,6 +43,11 @@ def arm(url, **keys):
     return {"name": "truth", "backend": "http", "api": "openai", "url": url} | keys
 
 
+def waited_ms(process):
+    """Time that the process was ready to run, and others had the processors."""
+    return int(pathlib.Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e6
+
+
 class Load(ProgramTest):
     def setUp(self):
         self.program = pathlib.Path(sys.argv[1]).resolve()
@@ -51,6 +57,7 @@ class Load(ProgramTest):
 
     def server(self, *arguments, script="load_truth.py"):
         process, url = listening([sys.executable, HERE / script, *map(str, arguments)])
+        self.server_process = process
 
         def end():
             process.kill()
@@ -98,28 +105,48 @@ class Load(ProgramTest):
                 off["queue"].append(wait_ms - service_ms - (truth["begun"] - begin_ns - int(request["scheduled_ns"])) / 1e6)
         return off
 
+    def assert_within_a_millisecond(self, try_it):
+        """The medians of what `try_it` gives by figure, in ms, are below 1. Where others have the processors meanwhile, it is
+        that and twice the server's wait for one, a request: assay's worker waits, too. Thrice at most."""
+        for last in (False, False, True):
+            waited = waited_ms(self.server_process.pid)
+            tried = {figure: values for figure, values in try_it().items() if values}
+            off = max(abs(statistics.median(values)) for values in tried.values())
+            most = 1 + 2 * (waited_ms(self.server_process.pid) - waited) / min(map(len, tried.values()))
+            if off < most or last:
+                break
+        self.assertLess(off, most, "ms off")
+
     def test_times_are_the_servers_at_200_requests_a_second(self):
         url = self.server("--first", 20, "--step", 5)
-        bundle, requests = self.measure("fast", [arm(url)], {"rate": 200, "arrivals": "constant", "duration_s": 3})
-        self.assertEqual(len(requests), 599, "a request every 5 ms, the first after the first 5")
-        for figure, off in self.held_against_truth(requests, ask(url + "/sent"), False).items():
-            if off:
-                self.assertLess(abs(statistics.median(off)), 1, f"{figure}: ms off")
-        (point,) = self.load_of(bundle)
+
+        def try_it():
+            ask(url + "/forget")
+            shutil.rmtree(self.folder / "fast", ignore_errors=True)
+            self.bundle, requests = self.measure("fast", [arm(url)], {"rate": 200, "arrivals": "constant", "duration_s": 3})
+            self.assertEqual(len(requests), 599, "a request every 5 ms, the first after the first 5")
+            return self.held_against_truth(requests, ask(url + "/sent"), False)
+        self.assert_within_a_millisecond(try_it)
+        (point,) = self.load_of(self.bundle)
         self.assertAlmostEqual(point["offered_per_s"]["mean"], 200, delta=1)
-        self.succeed("verify", bundle.name)
+        self.succeed("verify", self.bundle.name)
 
     def test_waiting_in_a_queue_counts_and_a_growing_queue_is_named(self):
         # Two slots that take 45 ms a request serve 44 a second; 80 come.
         url = self.server("--first", 20, "--step", 5, "--slots", 2)
-        bundle, requests = self.measure("queue", [arm(url)], {"rate": 80, "duration_s": 3, "slo": {"ttft_ms": 100}})
-        off = self.held_against_truth(requests, ask(url + "/sent"), True)
-        self.assertLess(abs(statistics.median(off["queue"])), 1, "ms off")
-        waits = [int(one["first_token_ns"]) - int(one["scheduled_ns"]) for one in requests]
+
+        def try_it():
+            ask(url + "/forget")
+            shutil.rmtree(self.folder / "queue", ignore_errors=True)
+            self.bundle, self.requests = self.measure("queue", [arm(url)],
+                                                      {"rate": 80, "duration_s": 3, "slo": {"ttft_ms": 100}})
+            return {"queue": self.held_against_truth(self.requests, ask(url + "/sent"), True)["queue"]}
+        self.assert_within_a_millisecond(try_it)
+        waits = [int(one["first_token_ns"]) - int(one["scheduled_ns"]) for one in self.requests]
         self.assertGreater(max(waits) / 1e6, 500, "the last requests wait for all before them")
-        (point,) = self.load_of(bundle)
+        (point,) = self.load_of(self.bundle)
         self.assertEqual((point["growing_runs"], point["kept"]), (1, "no"))
-        self.assertIn("queue_grows", self.succeed("analyze", bundle.name))
+        self.assertIn("queue_grows", self.succeed("analyze", self.bundle.name))
 
     def test_a_pause_of_the_server_shows_in_p99(self):
         url = self.server("--pause", 4, 1, "--step", 1)  # in the middle of the run, from 3 to 4 s
@@ -138,7 +165,7 @@ class Load(ProgramTest):
         self.assertAlmostEqual(eight["in_flight"]["mean"], 8, delta=0.2)
         ratio = eight["requests_per_s"]["mean"] / one["requests_per_s"]["mean"]
         self.assertGreater(ratio, 4, "a server without a limit serves eight times as many, less what this machine lacks")
-        self.assertEqual(one["late_p99_ms"] < 5, True, one["late_p99_ms"])
+        self.assertLess(one["late_p99_ms"], one["latency_ms"]["mean"]["mean"])
 
     def test_what_comes_from_a_cache_is_no_figure(self):
         url = self.server("--cached", 10)
@@ -154,23 +181,76 @@ class Load(ProgramTest):
         self.addCleanup(lambda: (proxy.kill(), proxy.wait(), proxy.stdout.close()))
         faults_url, proxy_url = (proxy.stdout.readline().split()[-1] for _ in range(2))
         bundle, requests = self.measure("faults", [arm(proxy_url)], {"concurrency": 20, "requests": 500})
-        faults = ask(faults_url)
-        overhead = 1  # the request that counts a text's tokens, which may be spoilt too
-        self.assertIn(sum(faults.values()), (500, 500 + overhead), faults)
-        self.assertEqual(len(requests), 500)
-        self.assertEqual(len({one["number"] for one in requests}), 500, "none doubled")
-        found = {}
+        faults = {int(name.split("-")[1]): fault for name, fault in ask(faults_url).items()}
+        self.assertEqual(sorted(faults), list(range(500)), "each request by its number, once")
+        self.assertEqual(sorted(int(one["number"]) for one in requests), list(range(500)), "none lost, none doubled")
+        broken = {"stream_cut", "connection_reset"}
+        classes = {"none": {""}, "delay": {""}, "refuse_late": {"connection_reset"}, "cut": broken, "reset": broken,
+                   "half_close": broken,
+                   # A changed byte may lie in a word's text, in JSON, in a count or in the framing.
+                   "corrupt": broken | {"", "malformed_answer", "no_token_count", "other_token_count", "other_prompt_count",
+                                        "no_token", "server_stalled"}}
         for one in requests:
-            found[one["error_class"]] = found.get(one["error_class"], 0) + 1
-        known = {"", "stream_cut", "connection_reset", "malformed_answer", "no_token_count", "other_token_count",
-                 "other_prompt_count", "server_unreachable", "no_token", "server_stalled"}
-        self.assertLessEqual(set(found), known, found)
-        self.assertGreaterEqual(found[""], faults["none"] + faults["delay"] - overhead, found)
-        lost = sum(faults[one] for one in ("cut", "reset", "half_close", "refuse_late"))
-        self.assertLessEqual(lost * 0.5, found["stream_cut"] + found["connection_reset"], f"{faults} {found}")
-        self.assertGreaterEqual(found["connection_reset"], faults["refuse_late"] - overhead, found)
+            fault = faults[int(one["number"])]
+            self.assertIn(one["error_class"], classes[fault], f"request {one['number']} met {fault}")
+        self.assertEqual(set(faults.values()), set(classes), "each fault came")
         self.succeed("verify", bundle.name)
         self.assertIn("requests_failed", self.succeed("analyze", bundle.name))
+
+    def test_turns_of_a_session_ask_with_all_before_them(self):
+        for chat in (False, True):
+            url = self.server("--remembers")
+            options = {"chat": True} if chat else {}
+            bundle, requests = self.measure(f"session-{chat}", [arm(url, **options)],
+                                            {"concurrency": 2, "requests": 12, "turns": 3})
+            self.assertEqual({one["status"] for one in requests}, {"ok"})
+            requests = {int(one["number"]): one for one in requests}
+            self.assertEqual(sorted(requests), list(range(12)))
+            for number, one in requests.items():
+                turn = number % 3
+                # 20 tokens of its own, and 26 of each turn before it with its answer, all of them from the cache.
+                self.assertEqual((one["prompt_tokens"], one["cached_tokens"]), (str(20 + 26 * turn), str(26 * turn)), one)
+                if turn > 0:
+                    self.assertEqual(one["scheduled_ns"], requests[number - 1]["end_ns"])
+            (point,) = self.load_of(bundle)
+            self.assertEqual(point["most_in_flight"], 2)
+            self.assertGreater(point["cached"]["mean"], 0.3)
+            self.succeed("verify", bundle.name)
+
+    def test_sessions_of_a_rate_begin_at_their_share_of_it(self):
+        url = self.server("--first", 5, "--step", 1)
+        _, requests = self.measure("sessions", [arm(url)], {"rate": 40, "arrivals": "constant", "duration_s": 2, "turns": 4})
+        first = [int(one["scheduled_ns"]) for one in requests if int(one["number"]) % 4 == 0]
+        self.assertEqual(first, [(i + 1) * 100_000_000 for i in range(19)])
+        self.assertEqual({one["status"] for one in requests}, {"ok"})
+
+    def test_a_session_ends_with_a_turn_that_failed(self):
+        url = self.server("--cached", 10)  # more than a first turn may have from a cache
+        _, requests = self.measure("spoilt", [arm(url)], {"concurrency": 2, "requests": 12, "turns": 3})
+        self.assertEqual({(one["number"], one["error_class"]) for one in requests},
+                         {(str(3 * i), "prompt_cached") for i in range(4)})
+
+    def test_a_point_whose_runs_are_all_lost_is_named(self):
+        url = self.server("--cached", 10)
+        shown = self.assay("bench", "--server", url, "--concurrency", "1", "--requests", "30", "-p", "20", "-n", "4", "-r", "2")
+        self.assertIn("Under load: openai gives no figure at 1 at once; 2 runs lost (2 prompt_cached).", shown.stdout)
+
+    def test_a_killed_worker_leaves_the_requests_that_had_ended(self):
+        url = self.server("--first", 5, "--step", 1)
+        self.study("killed", [arm(url)], {"concurrency": 1, "duration_s": 60})
+        run = subprocess.Popen([self.program, "run", "killed.yaml", "-o", "killed"], cwd=self.folder, stderr=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
+        while len(ask(url + "/sent")) < 20:
+            time.sleep(0.02)
+        (worker,) = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
+        subprocess.run(["kill", "-KILL", worker])
+        run.wait()
+        (row,) = rows_of(self.folder / "killed")
+        self.assertEqual((row["status"], row["error_class"]), ("crash", "SIGKILL"))
+        ended = [int(one["number"]) for one in requests_of(self.folder / "killed")]
+        self.assertGreaterEqual(len(ended), 15)
+        self.assertEqual(ended, list(range(len(ended))))
+        self.succeed("verify", "killed")
 
     def test_a_kill_loses_no_closed_run(self):
         url = self.server("--first", 5, "--step", 2)
@@ -296,6 +376,13 @@ class LlamaCpp(ProgramTest):
             text = {"name": "real", "models": [{"path": "served", "name": "served"}], "arms": [real],
                     "load": {"concurrency": [1, 2], "requests": 8, "prompt_tokens": 16, "new_tokens": 8},
                     "repetitions": 1, "timeout_s": 300}
+            talk = json.loads(json.dumps(text))
+            talk["load"] |= {"concurrency": 1, "turns": 2}
+            (self.folder / "talk.yaml").write_text(json.dumps(talk))
+            done = self.assay("run", "talk.yaml", "-o", "talk")
+            turns = [(int(one["number"]) % 2, one["status"], int(one["cached_tokens"]) > 16, int(one["prompt_tokens"]) > 32)
+                     for one in requests_of(self.folder / "talk")]
+            self.assertEqual(sorted(turns), [(0, "ok", False, False)] * 4 + [(1, "ok", True, True)] * 4, done.stderr)
             (self.folder / "real.yaml").write_text(json.dumps(text))
             done = self.assay("run", "real.yaml", "-o", "real")
             requests = requests_of(self.folder / "real")

@@ -1,11 +1,12 @@
 """A server of the OpenAI API with known times on one event loop, for many requests at once, and the times at which it sent
 tokens.
 
-usage: load_truth.py [--first MS] [--step MS] [--slots N] [--pause EVERY_S FOR_S] [--cached TOKENS]
+usage: load_truth.py [--first MS] [--step MS] [--slots N] [--pause EVERY_S FOR_S] [--cached TOKENS] [--remembers]
 
 --slots: it computes so many requests at a time; others wait in a queue. --pause: in every EVERY_S seconds, counted from its
-first request, it stands still for the last FOR_S. --cached: so many of a prompt's tokens come from its cache. /sent answers {number: {"arrived", "begun", "at"}} in ns of
-the monotonic clock; a request's number is the count of requests before it. /forget empties that.
+first request, it stands still for the last FOR_S. --cached: so many of a prompt's tokens come from its cache. --remembers: its
+cache has each prompt and its answer, and a conversation's template adds no token. /sent answers {number: {"arrived", "begun",
+"at"}} in ns of the monotonic clock; a request's number is the count of requests before it. /forget empties that.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import time
 
 options = argparse.Namespace()
 sent = {}
+remembered = []  # prompts with their answers, each a list of words
 
 
 async def until_awake():
@@ -54,10 +56,16 @@ async def generate(asked, writer):
             await sleep_until(due_s)
             due_s = time.monotonic() + options.step / 1e3
             record["at"].append(time.monotonic_ns())
-            writer.write(event({"choices": [{"text": " w", "finish_reason": None}]}))
-    told = {"prompt_tokens": len(asked["prompt"].split()) + 1, "completion_tokens": count}
-    if options.cached:
-        told["prompt_tokens_details"] = {"cached_tokens": options.cached}
+            said = {"delta": {"content": " w"}} if "messages" in asked else {"text": " w"}
+            writer.write(event({"choices": [said | {"finish_reason": None}]}))
+    words = " ".join(one["content"] for one in asked["messages"]).split() if "messages" in asked else asked["prompt"].split()
+    told = {"prompt_tokens": len(words) + 1, "completion_tokens": count}
+    cached = options.cached
+    if options.remembers:
+        cached = max((len(one) + 1 for one in remembered if words[:len(one)] == one), default=0)
+        remembered.append(words + ["w"] * count)
+    if cached or options.remembers:
+        told["prompt_tokens_details"] = {"cached_tokens": cached}
     writer.write(event({"choices": [{"text": "", "finish_reason": "length"}]}) + event({"choices": [], "usage": told}) +
                  event("[DONE]") + b"0\r\n\r\n")
     await writer.drain()
@@ -95,6 +103,7 @@ async def main():
     parser.add_argument("--slots", type=int, default=10_000)
     parser.add_argument("--pause", type=float, nargs=2)
     parser.add_argument("--cached", type=int, default=0)
+    parser.add_argument("--remembers", action="store_true")
     options = parser.parse_args()
     options.free, options.begun = asyncio.Semaphore(options.slots), None
     server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=4096)

@@ -114,6 +114,10 @@ LoadFigures figures_of(const std::vector<Run>& runs, const ServiceBounds& slo, d
   figures.requests_per_s = mean_of(&LoadRunFigures::requests_per_s);
   figures.tokens_per_s = mean_of(&LoadRunFigures::tokens_per_s);
   figures.in_flight = mean_of(&LoadRunFigures::in_flight);
+  if (std::ranges::all_of(runs, [](const Run& run) { return run.figures.cached.has_value(); })) {
+    figures.cached = over(
+        runs, [](const LoadRunFigures& of) { return *of.cached; }, confidence);
+  }
   figures.latency_ms = latency_over(runs, &LoadRunFigures::latency_ms, confidence);
   figures.ttft_ms = latency_over(runs, &LoadRunFigures::ttft_ms, confidence);
   figures.tpot_ms = latency_over(runs, &LoadRunFigures::tpot_ms, confidence);
@@ -142,7 +146,12 @@ LoadSummary describe_load(const Bundle& bundle, const Samples& samples,
       if (auto figures = load_run_figures(load->second, study.slo, sent->second))
         runs.push_back({process_of(*row), *std::move(figures)});
     }
-    if (runs.empty()) continue;
+    if (runs.empty()) {
+      LostLoadPoint lost{group.stratum, samples.arms[group.arm], {}};
+      for (const Row* row : group.rows) ++lost.runs[row->error_class];
+      summary.lost.push_back(std::move(lost));
+      continue;
+    }
     LoadFigures figures = figures_of(runs, study.slo, options.confidence);
     figures.stratum = group.stratum;
     figures.arm = samples.arms[group.arm];

@@ -56,15 +56,24 @@ struct LoadFigures {
   std::optional<OverRuns> within_bounds = {};
   std::optional<OverRuns> good_per_s = {};
   BoundsKept kept = BoundsKept::kUndecided;
+  std::optional<OverRuns> cached = {};  // share of prompt tokens; absent: some run doesn't tell it
   OverRuns in_flight;
   int64_t most_in_flight = 0;
   double late_p99_ms = 0;    // of the run whose sends were latest
   int64_t growing_runs = 0;  // whose queue grew: their latencies depend on the run's length
 };
 
+// An arm and a point of which no run tells a figure.
+struct LostLoadPoint {
+  size_t stratum = 0;
+  std::string arm;
+  std::map<std::string, int64_t> runs = {};  // by class of their rows
+};
+
 struct LoadSummary {
   ServiceBounds slo = {};
   std::vector<LoadFigures> points = {};  // by stratum, then arm; empty: nothing was measured so
+  std::vector<LostLoadPoint> lost = {};  // likewise
 };
 
 // Share of requests that have to keep the bounds.

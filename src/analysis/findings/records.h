@@ -360,14 +360,21 @@ struct Record<LoadFigures> {
       field("tokens_per_s", &T::tokens_per_s), field("latency_ms", &T::latency_ms),
       field("ttft_ms", &T::ttft_ms), field("tpot_ms", &T::tpot_ms), field("itl_ms", &T::itl_ms),
       field("within_bounds", &T::within_bounds), field("good_per_s", &T::good_per_s),
-      field("kept", &T::kept), field("in_flight", &T::in_flight),
-      field("most_in_flight", &T::most_in_flight), field("late_p99_ms", &T::late_p99_ms),
-      field("growing_runs", &T::growing_runs));
+      field("kept", &T::kept), field_if_known("cached", &T::cached),
+      field("in_flight", &T::in_flight), field("most_in_flight", &T::most_in_flight),
+      field("late_p99_ms", &T::late_p99_ms), field("growing_runs", &T::growing_runs));
+};
+template <>
+struct Record<LostLoadPoint> {
+  using T = LostLoadPoint;
+  static constexpr auto kMembers =
+      std::tuple(findings_record::Place<T>{}, field("arm", &T::arm), field("runs", &T::runs));
 };
 template <>
 struct Record<LoadSummary> {
   using T = LoadSummary;
-  static constexpr auto kMembers = std::tuple(field("slo", &T::slo), field("points", &T::points));
+  static constexpr auto kMembers = std::tuple(field("slo", &T::slo), field("points", &T::points),
+                                              field_if_known("lost", &T::lost));
 };
 template <>
 struct Record<Findings> {

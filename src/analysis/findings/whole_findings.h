@@ -131,10 +131,12 @@ inline LoadSummary load_summary() {
                       .within_bounds = figure,
                       .good_per_s = figure,
                       .kept = BoundsKept::kYes,
+                      .cached = figure,
                       .in_flight = figure,
                       .most_in_flight = 4,
                       .late_p99_ms = 0.5,
-                      .growing_runs = 1}}};
+                      .growing_runs = 1}},
+          .lost = {{.stratum = 1, .arm = "eager", .runs = {{"sent_late", 3}}}}};
 }
 
 }  // namespace whole

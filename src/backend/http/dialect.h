@@ -20,6 +20,8 @@ namespace assay {
 struct HttpPrompt {
   std::vector<int32_t> ids = {};
   std::string text = {};
+  // Of a conversation what was said before `text`: user and assistant by turns.
+  std::vector<std::string> history = {};
 };
 
 struct Generation {
@@ -28,6 +30,7 @@ struct Generation {
   int64_t new_tokens = 1;
   bool chat = false;        // by the API of conversations, where it has two
   std::string server = {};  // ServerFacts::server: some know keys that others refuse
+  bool in_session = false;  // a turn of several: what it computes may serve the next one
 };
 
 // Figures that a server gives about a request. A figure that it doesn't give is absent.
@@ -74,7 +77,8 @@ class Dialect {
   virtual std::string_view name() const = 0;  // openai | ollama | llama_server
   virtual StreamForm form() const = 0;
   virtual bool takes_ids(bool chat) const = 0;
-  // A streamed generation: greedy, nothing from a cache where that can be asked for.
+  // A streamed generation: greedy, nothing from a cache where that can be asked for and it is no
+  // turn of a session.
   virtual HttpRequest generate(const Generation& generation) const = 0;
   // malformed_answer if it is no event of this API.
   virtual HttpResult<StreamPiece> read(std::string_view event) const = 0;

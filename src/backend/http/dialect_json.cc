@@ -67,6 +67,15 @@ void read_timings(const Json& answer, ServerFigures& figures) {
   if (const auto count = count_at(timings, "predicted_n")) figures.new_tokens = count;
 }
 
+Json messages_of(const HttpPrompt& prompt) {
+  Json messages = Json::array();
+  for (const std::string& said : prompt.history)
+    messages.push_back(
+        {{"role", messages.size() % 2 == 0 ? "user" : "assistant"}, {"content", said}});
+  messages.push_back({{"role", "user"}, {"content", prompt.text}});
+  return messages;
+}
+
 HttpRequest post(std::string path, const Json& body) {
   return {"POST", std::move(path), to_json_line(body)};
 }

@@ -25,6 +25,8 @@ HttpResult<Json> object_of(std::string_view text);
 // A question's answer: GET without a body, POST with one.
 HttpResult<Json> ask_json(HttpLoop& loop, const HttpEndpoint& endpoint, const std::string& path,
                           const Json& body = nullptr);
+// The conversation that asks for a prompt: [{"role", "content"}].
+Json messages_of(const HttpPrompt& prompt);
 HttpRequest post(std::string path, const Json& body);
 // llama.cpp's `timings`, which stand in answers of both its APIs.
 void read_timings(const Json& answer, ServerFigures& figures);

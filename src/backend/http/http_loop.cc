@@ -132,6 +132,7 @@ http::request<http::string_body> message_of(const HttpEndpoint& endpoint, HttpRe
   message.set(http::field::accept, "*/*");
   if (!endpoint.api_key.empty())
     message.set(http::field::authorization, "Bearer " + endpoint.api_key);
+  if (!request.id.empty()) message.set("X-Request-Id", request.id);
   if (!request.body.empty()) message.set(http::field::content_type, "application/json");
   message.body() = std::move(request.body);
   message.prepare_payload();

@@ -28,6 +28,7 @@ struct HttpRequest {
   // On a connection of its own, made for it: one that is kept may be closed by its server at the
   // very moment in which it is used.
   bool fresh = false;
+  std::string id = {};  // X-Request-Id, by which a server's log names it; empty: none
 };
 
 struct HttpLimits {

@@ -112,32 +112,40 @@ class HttpWorker final : public Worker {
     const auto ended = run(std::move(own), asked, generated);
     note(repetition, generated);
     if (!ended) return std::unexpected(std::move(ended).error());
-    if (auto wrong = check(generated, tokens, asked)) return std::unexpected(*std::move(wrong));
+    if (auto wrong = check(generated, tokens, asked, options_.cached_prefix))
+      return std::unexpected(*std::move(wrong));
     return figures(shape, generated, repetition, std::move(sample));
   }
 
   WorkerResult<OfferedReply> offer(const OfferRequest& request, const TakeRequest& take) override {
+    const bool sessions = request.load.turns > 1;
+    if (sessions) {
+      if (auto known = learn_overhead(); !known) return std::unexpected(std::move(known).error());
+    }
+    bool all_ok = true;
     const LoadTarget target{
         .endpoint = endpoint_,
         .dialect = *dialect_,
         .limits = generation_limits(options_),
         .make =
-            [&](const PlannedRequest& planned) {
-              return Generation{facts_.model, drawn_prompt(planned.prompt_tokens),
+            [&](const PlannedRequest& planned, const Conversation* before) {
+              return Generation{facts_.model,
+                                before     ? continued_prompt(*before, planned.prompt_tokens)
+                                : sessions ? text_prompt(planned.prompt_tokens)
+                                           : drawn_prompt(planned.prompt_tokens),
                                 planned.new_tokens, options_.chat, facts_.server};
             },
-        .check =
-            [&](const Generated& generated, const PlannedRequest& planned) {
-              return check(generated, planned.prompt_tokens, planned.new_tokens);
+        .check = [&](const Generated& generated, const PlannedRequest& planned,
+                     const Conversation* before) { return check_turn(generated, planned, before); },
+        .take =
+            [&](SentRequest sent) {
+              all_ok = all_ok && sent.ok();
+              take(std::move(sent));
             }};
     OfferedReply offered;
     offered.started_at_ns = system_clock().wall_ns();
     ++runs_;
-    bool all_ok = true;
-    for (SentRequest& sent : send_load(loop_, target, request.load)) {
-      all_ok = all_ok && sent.ok();
-      take(std::move(sent));
-    }
+    send_load(loop_, target, request.load);
     if (!all_ok) wait_for_death();
     if (auto died = death()) return std::unexpected(*std::move(died));
     return offered;
@@ -267,13 +275,23 @@ class HttpWorker final : public Worker {
 
   // A prompt of so many tokens that no other has.
   HttpPrompt drawn_prompt(int64_t tokens) {
-    HttpPrompt prompt;
-    if (takes_ids()) {
-      prompt.ids = prompts_.drawn_ids(tokens, *facts_.vocab_size, facts_.special_ids);
+    if (!takes_ids()) return text_prompt(tokens);
+    return {prompts_.drawn_ids(tokens, *facts_.vocab_size, facts_.special_ids)};
+  }
+
+  // A prompt shorter than what the server adds is another one than asked for: its count says so.
+  HttpPrompt text_prompt(int64_t tokens) {
+    return {.text = prompts_.words(std::max<int64_t>(tokens - *overhead_, 1))};
+  }
+
+  // All that was said, and so many words more.
+  HttpPrompt continued_prompt(const Conversation& before, int64_t words) {
+    HttpPrompt prompt{.text = prompts_.words(words), .history = before.prompt.history};
+    if (options_.chat) {
+      prompt.history.push_back(before.prompt.text);
+      prompt.history.push_back(before.answer);
     } else {
-      // A prompt shorter than what the server adds is another one than asked for: its count says
-      // so.
-      prompt.text = prompts_.words(std::max<int64_t>(tokens - *overhead_, 1));
+      prompt.text = before.prompt.text + before.answer + " " + prompt.text;
     }
     return prompt;
   }
@@ -302,9 +320,26 @@ class HttpWorker final : public Worker {
     return {};
   }
 
+  // A later turn's prompt is as long as the server says, but longer than that of the turn before
+  // it; all that was said may come from its cache.
+  std::optional<ErrorReply> check_turn(const Generated& generated, const PlannedRequest& planned,
+                                       const Conversation* before) const {
+    if (!before)
+      return check(generated, planned.prompt_tokens, planned.new_tokens, options_.cached_prefix);
+    const int64_t said = generated.figures.prompt_tokens.value_or(before->tokens);
+    // Where an answer and the next words meet, and around special tokens, counts may differ.
+    if (said < before->tokens / 2) {
+      return untrue("other_prompt_count",
+                    fmt::format("expected a prompt with the {} of the session, found {}",
+                                counted(before->tokens, "token"), said))
+          .error();
+    }
+    return check(generated, said, planned.new_tokens, before->tokens + options_.cached_prefix);
+  }
+
   // Says what is wrong with an answer that came whole.
-  std::optional<ErrorReply> check(const Generated& generated, int64_t prompt_tokens,
-                                  int64_t asked) const {
+  std::optional<ErrorReply> check(const Generated& generated, int64_t prompt_tokens, int64_t asked,
+                                  int64_t most_cached) const {
     const ServerFigures& figures = generated.figures;
     if (!figures.new_tokens) {
       return untrue("no_token_count", "expected the server to count its tokens, found no count")
@@ -323,11 +358,11 @@ class HttpWorker final : public Worker {
                                 counted(prompt_tokens, "token"), *figures.prompt_tokens))
           .error();
     }
-    if (figures.cached_tokens.value_or(0) > options_.cached_prefix) {
+    if (figures.cached_tokens.value_or(0) > most_cached) {
       return untrue("prompt_cached",
                     fmt::format("expected at most {} of the prompt from the server's cache (key "
                                 "cached_prefix), found {}",
-                                counted(options_.cached_prefix, "token"), *figures.cached_tokens))
+                                counted(most_cached, "token"), *figures.cached_tokens))
           .error();
     }
     if (generated.token_ns.empty())

@@ -25,7 +25,7 @@ class LlamaServer final : public Dialect {
     }
     body.update({{"n_predict", generation.new_tokens},
                  {"ignore_eos", true},
-                 {"cache_prompt", false},
+                 {"cache_prompt", generation.in_session},
                  {"temperature", 0},
                  {"return_tokens", true},
                  {"stream", true}});

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {
@@ -39,67 +41,116 @@ class LoadRun {
   LoadRun(HttpLoop& loop, const LoadTarget& target, const OfferedLoad& load)
       : loop_(loop), target_(target), load_(load), source_(load), begin_ns_(monotonic_now_ns()) {}
 
-  std::vector<SentRequest> run() {
+  void run() {
     if (load_.point.concurrency) {
-      for (int64_t i = 0; i < *load_.point.concurrency; ++i) send_next_of_closed(0);
+      for (int64_t i = 0; i < *load_.point.concurrency; ++i) begin_next_of_closed(0);
     } else {
       send_by_the_clock();
     }
     loop_.run();
-    return std::move(sent_);
   }
 
  private:
+  // A request before it is sent.
+  struct Ready {
+    PlannedRequest planned;
+    HttpRequest request;
+    HttpPrompt prompt;  // kept in a session alone
+    std::optional<Conversation> before;
+  };
+
   // One request under way. It outlives its exchange.
   struct Listening final : GenerationListener {
-    Listening(LoadRun& of_run, PlannedRequest of_request, size_t in_sent)
-        : in_run(of_run), planned(of_request), place(in_sent) {}
+    Listening(LoadRun& of_run, Ready&& of_request)
+        : in_run(of_run),
+          planned(of_request.planned),
+          prompt(std::move(of_request.prompt)),
+          before(std::move(of_request.before)) {}
     void ended(const Generated& generated, HttpResult<void> result) override {
       in_run.note_end(*this, generated, std::move(result));
     }
+    const Conversation* said() const { return before ? &*before : nullptr; }
+
     LoadRun& in_run;
     PlannedRequest planned;
-    size_t place;  // in sent_
+    HttpPrompt prompt;
+    std::optional<Conversation> before;
+    SentRequest sent;
   };
 
   int64_t since_begin(int64_t at_ns) const { return std::max<int64_t>(at_ns - begin_ns_, 0); }
 
-  HttpRequest prepare(const PlannedRequest& planned) const {
-    HttpRequest request = target_.dialect.generate(target_.make(planned));
-    request.fresh = true;
-    return request;
+  Ready prepare(const PlannedRequest& planned, std::optional<Conversation> before) const {
+    Generation generation = target_.make(planned, before ? &*before : nullptr);
+    generation.in_session = load_.turns > 1;
+    Ready ready{planned, target_.dialect.generate(generation), {}, std::move(before)};
+    ready.request.fresh = true;
+    ready.request.id = fmt::format("{:x}-{}", load_.seed, planned.number);
+    if (generation.in_session) ready.prompt = std::move(generation.prompt);
+    return ready;
   }
 
-  void send(const PlannedRequest& planned, HttpRequest request) {
-    sent_.push_back({.number = planned.number,
-                     .scheduled_ns = planned.scheduled_ns,
-                     .prompt_tokens = planned.prompt_tokens,
-                     .new_tokens = planned.new_tokens});
-    listening_.push_back(std::make_unique<Listening>(*this, planned, sent_.size() - 1));
-    auto exchange = make_generation(target_.dialect, *listening_.back());
-    sent_.back().sent_ns = std::max(since_begin(monotonic_now_ns()), planned.scheduled_ns);
+  void send(Ready&& ready) {
+    HttpRequest request = std::move(ready.request);
+    listening_.push_back(std::make_unique<Listening>(*this, std::move(ready)));
+    Listening& listening = *listening_.back();
+    const PlannedRequest& planned = listening.planned;
+    listening.sent = {
+        .number = planned.number,
+        .scheduled_ns = planned.scheduled_ns,
+        .prompt_tokens = planned.prompt_tokens + (listening.before ? listening.before->tokens : 0),
+        .new_tokens = planned.new_tokens};
+    auto exchange = make_generation(target_.dialect, listening);
+    listening.sent.sent_ns = std::max(since_begin(monotonic_now_ns()), planned.scheduled_ns);
     loop_.start(target_.endpoint, std::move(request), target_.limits, std::move(exchange));
   }
 
   void send_by_the_clock() {
     while (const auto planned = source_.next(0)) {
-      HttpRequest request = prepare(*planned);
+      Ready ready = prepare(*planned, std::nullopt);
       const int64_t due_ns = begin_ns_ + planned->scheduled_ns;
       loop_.run_until(due_ns);
       sleep_until(due_ns);  // the loop stops early where nothing is under way
-      send(*planned, std::move(request));
+      send(std::move(ready));
     }
   }
 
-  void send_next_of_closed(int64_t due_ns) {
+  void begin_next_of_closed(int64_t due_ns) {
     auto planned = source_.next(due_ns);
     if (!planned) return;
     planned->scheduled_ns = due_ns;
-    send(*planned, prepare(*planned));
+    send(prepare(*planned, std::nullopt));
   }
 
-  void note_end(const Listening& of, const Generated& generated, HttpResult<void> result) {
-    SentRequest& request = sent_[of.place];
+  void note_end(Listening& of, const Generated& generated, HttpResult<void> result) {
+    SentRequest& request = of.sent;
+    note_times(generated, request);
+    request.tokens = believable(generated.figures.new_tokens);
+    request.cached_tokens = believable(generated.figures.cached_tokens);
+    // No text's tokens are known before a server has counted them.
+    if (of.before)
+      request.prompt_tokens =
+          believable(generated.figures.prompt_tokens).value_or(request.prompt_tokens);
+    std::optional<ErrorReply> wrong;
+    if (!result) {
+      wrong = reply_of(result.error());
+    } else {
+      wrong = target_.check(generated, of.planned, of.said());
+    }
+    if (wrong) {
+      request.status = wrong->outcome.empty() ? "error" : wrong->outcome;
+      request.error_class = std::move(wrong->error_class);
+    }
+    failed_in_a_row_ = request.ok() ? 0 : failed_in_a_row_ + 1;
+    const int64_t end_ns = request.end_ns;
+    if (!go_on_with_session(of, generated) && load_.point.concurrency &&
+        failed_in_a_row_ < kMostFailedInARow) {
+      begin_next_of_closed(end_ns);
+    }
+    target_.take(std::move(request));
+  }
+
+  void note_times(const Generated& generated, SentRequest& request) const {
     // The loop may have had other work when the request was handed to it.
     request.sent_ns = std::max(request.sent_ns, since_begin(generated.started_ns));
     const auto after_sent = [&](int64_t at_ns) {
@@ -113,21 +164,18 @@ class LoadRun {
       }
     }
     request.end_ns = std::max(after_sent(generated.end_ns), request.last_token_ns.value_or(0));
-    request.tokens = believable(generated.figures.new_tokens);
-    request.cached_tokens = believable(generated.figures.cached_tokens);
-    std::optional<ErrorReply> wrong;
-    if (!result) {
-      wrong = reply_of(result.error());
-    } else {
-      wrong = target_.check(generated, of.planned);
-    }
-    if (wrong) {
-      request.status = wrong->outcome.empty() ? "error" : wrong->outcome;
-      request.error_class = std::move(wrong->error_class);
-    }
-    failed_in_a_row_ = request.ok() ? 0 : failed_in_a_row_ + 1;
-    if (load_.point.concurrency && failed_in_a_row_ < kMostFailedInARow)
-      send_next_of_closed(request.end_ns);
+  }
+
+  // True if the session's next turn was sent.
+  bool go_on_with_session(Listening& of, const Generated& generated) {
+    if (load_.turns == 1 || !of.sent.ok()) return false;
+    const auto next = source_.following(of.planned, of.sent.end_ns);
+    if (!next) return false;
+    const int64_t said =
+        believable(generated.figures.prompt_tokens).value_or(of.sent.prompt_tokens);
+    send(prepare(*next, Conversation{std::move(of.prompt), generated.text,
+                                     said + of.sent.tokens.value_or(0)}));
+    return true;
   }
 
   HttpLoop& loop_;
@@ -139,16 +187,14 @@ class LoadRun {
   // thousand times a second.
   static constexpr int64_t kMostFailedInARow = 1000;
   int64_t failed_in_a_row_ = 0;
-  std::vector<SentRequest> sent_;
   std::vector<std::unique_ptr<Listening>> listening_;
 };
 
 }  // namespace
 
-std::vector<SentRequest> send_load(HttpLoop& loop, const LoadTarget& target,
-                                   const OfferedLoad& load) {
+void send_load(HttpLoop& loop, const LoadTarget& target, const OfferedLoad& load) {
   allow_descriptors();
-  return LoadRun(loop, target, load).run();
+  LoadRun(loop, target, load).run();
 }
 
 ErrorReply reply_of(const HttpFailure& failure) {

@@ -28,7 +28,7 @@ class Ollama final : public Dialect {
   HttpRequest generate(const Generation& generation) const override {
     Json body = {{"model", generation.model}, {"stream", true}};
     if (generation.chat) {
-      body["messages"] = Json::array({{{"role", "user"}, {"content", generation.prompt.text}}});
+      body["messages"] = dialect::messages_of(generation.prompt);
     } else {
       body["prompt"] = generation.prompt.text;
       body["raw"] = true;  // no template around it

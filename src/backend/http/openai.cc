@@ -21,7 +21,7 @@ class Openai final : public Dialect {
   HttpRequest generate(const Generation& generation) const override {
     Json body = {{"model", generation.model}};
     if (generation.chat) {
-      body["messages"] = Json::array({{{"role", "user"}, {"content", generation.prompt.text}}});
+      body["messages"] = dialect::messages_of(generation.prompt);
     } else if (generation.prompt.ids.empty()) {
       body["prompt"] = generation.prompt.text;
     } else {
@@ -33,7 +33,7 @@ class Openai final : public Dialect {
                  {"temperature", 0},
                  {"stream", true},
                  {"stream_options", {{"include_usage", true}}}});
-    if (generation.server == "llama.cpp") body["cache_prompt"] = false;
+    if (generation.server == "llama.cpp") body["cache_prompt"] = generation.in_session;
     return dialect::post(generation.chat ? "/v1/chat/completions" : "/v1/completions", body);
   }
 
