@@ -1,5 +1,5 @@
-// The requests of one run, one after the other: when each is to be sent, and its lengths. Of
-// sessions it makes the first requests, and the following ones when asked.
+// The requests of one run, one after the other: when each is to be sent, and its lengths. It makes
+// the first request of each session by itself, and the following ones when asked.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace assay {
 struct HttpPrompt {
   std::vector<int32_t> ids = {};
   std::string text = {};
-  // Of a conversation what was said before `text`: user and assistant by turns.
+  // All that was said in the conversation before `text`: user and assistant by turns.
   std::vector<std::string> history = {};
 };
 

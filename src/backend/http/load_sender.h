@@ -14,7 +14,7 @@
 
 namespace assay {
 
-// What a session has said before a turn.
+// All that a session has said before a turn.
 struct Conversation {
   HttpPrompt prompt;   // of the turn before this one
   std::string answer;  // to it
