@@ -38,11 +38,9 @@ Result<Kernel> kernel_of(const Shape& s, const std::string& target) {
   GraphBuilder builder({{"table", engine::Shape{50, s.heads * s.head_dim}}}, DType::kBF16,
                        DType::kBF16);
   const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
-  const auto out =
-      builder.add(OpKind::kAttention, {builder.split_heads(x, s.heads, s.head_dim),
-                                       builder.cache(0, CachePart::kKeys, s.kv_heads, s.head_dim),
-                                       builder.cache(0, CachePart::kValues, s.kv_heads, s.head_dim),
-                                       builder.lengths(), builder.pad()});
+  const auto out = builder.attention(builder.split_heads(x, s.heads, s.head_dim),
+                                     builder.cache(0, CachePart::kKeys, s.kv_heads, s.head_dim),
+                                     builder.cache(0, CachePart::kValues, s.kv_heads, s.head_dim));
   ASSAY_TRY(const Graph graph, builder.finish({out}));
   for (const Node& node : graph.nodes) {
     if (node.op == OpKind::kView) continue;

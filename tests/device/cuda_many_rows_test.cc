@@ -509,14 +509,14 @@ TEST_F(CudaManyRows, NormsOfAllWidths) {
 class CudaAttention : public CudaManyRows,
                       public testing::WithParamInterface<std::tuple<int64_t, DType>> {};
 
-Graph attention_graph(int64_t heads, int64_t kv_heads, int64_t head_dim, DType dtype) {
-  GraphBuilder builder({{"table", Shape{50, heads * head_dim}}}, dtype, dtype);
+Graph attention_graph(int64_t heads, int64_t kv_heads, int64_t head_dim, DType dtype,
+                      CacheRows rows = CacheRows::kInOrder) {
+  GraphBuilder builder({{"table", Shape{50, heads * head_dim}}}, dtype, dtype, false,
+                       rows == CacheRows::kNamed);
   const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
-  const auto out =
-      builder.add(OpKind::kAttention, {builder.split_heads(x, heads, head_dim),
-                                       builder.cache(0, CachePart::kKeys, kv_heads, head_dim),
-                                       builder.cache(0, CachePart::kValues, kv_heads, head_dim),
-                                       builder.lengths(), builder.pad()});
+  const auto out = builder.attention(builder.split_heads(x, heads, head_dim),
+                                     builder.cache(0, CachePart::kKeys, kv_heads, head_dim),
+                                     builder.cache(0, CachePart::kValues, kv_heads, head_dim));
   auto graph = builder.finish({out});
   EXPECT_TRUE(graph) << graph.error().message;
   return *std::move(graph);
@@ -547,6 +547,13 @@ TEST_P(CudaAttention, OfGroupsEqualsTheInterpreters) {
     run<AttentionKernel>(attention_graph(heads, 1, head_dim, dtype), DType::kF32,
                          {{2, 1, 40}, {1, 1, 1700}, {1, 3, 50}});
   }
+}
+
+TEST_P(CudaAttention, OfNamedRowsEqualsTheInterpreters) {
+  const auto [head_dim, dtype] = GetParam();
+  const Graph graph = attention_graph(6, 2, head_dim, dtype, CacheRows::kNamed);
+  run<AttentionKernel>(graph, dtype, {{3, 17, 30}});
+  run<AttentionKernel>(graph, DType::kF32, {{3, 1, 301}, {2, 5, 30}});
 }
 
 // So many blocks that they are smaller.

@@ -23,6 +23,10 @@ TEST_P(CudaUnequalRows, GiveWhatEachGivesAlone) {
     rows.run(**device, true, cache, false);
   }
   rows.run(**device, true, CacheKind::kStatic, true);
+  for (const bool compiled : {false, true}) {
+    SCOPED_TRACE(compiled ? "named rows, compiled" : "named rows, eager");
+    rows.run(**device, compiled, CacheKind::kStatic, compiled, CacheRows::kNamed);
+  }
 }
 
 std::string name_of(const size_t& family) {

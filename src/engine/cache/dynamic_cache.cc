@@ -15,13 +15,12 @@ class DynamicCache final : public KvCache {
         tensors_(static_cast<size_t>(shape.layers) * 2),
         positions_(tensors_.size(), 0) {}
 
-  Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) override {
-    const int64_t grown = length_ + q_len;
-    assert(grown <= shape_.capacity);
+  Result<KvView> extend(int64_t layer, CachePart part, int64_t kv_len) override {
+    assert(kv_len >= length_ && kv_len <= shape_.capacity);
     const auto rows = static_cast<size_t>(shape_.batch * shape_.kv_heads);
     int64_t& held = positions_[index(layer, part)];
     const size_t old_row_bytes = row_bytes(length_);
-    const size_t new_row_bytes = row_bytes(grown);
+    const size_t new_row_bytes = row_bytes(kv_len);
     ASSAY_TRY(Buffer tensor, memory_.allocate(rows * new_row_bytes));
     Buffer& current = tensors_[index(layer, part)];
     if (old_row_bytes > 0) {
@@ -33,8 +32,8 @@ class DynamicCache final : public KvCache {
                                         .rows = rows}));
     }
     current = std::move(tensor);
-    held = grown;
-    return view(current, grown);
+    held = kv_len;
+    return view(current, kv_len);
   }
 
   bool grows() const override { return true; }

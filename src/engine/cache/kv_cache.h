@@ -1,6 +1,7 @@
 // The keys and values of past positions, kept from one run of a graph to the next.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,30 +20,33 @@ enum class CacheKind {
 
 struct CacheShape {
   int64_t layers = 0;
-  int64_t batch = 0;
+  int64_t batch = 0;  // rows
   int64_t kv_heads = 0;
-  int64_t capacity = 0;  // positions
+  int64_t capacity = 0;  // positions of a row
   int64_t head_dim = 0;
   DType dtype = DType::kF32;  // of the elements: Device::cache_type()
 
   friend bool operator==(const CacheShape&, const CacheShape&) = default;
 };
 
-// A run of q_len new positions calls extend() once for every layer and part, then commit().
+// A run calls extend() once for every layer and part, then commit(). Which positions of a row are
+// in use is its caller's business.
 class KvCache {
  public:
   virtual ~KvCache() = default;
 
-  // The layer's tensor with room for positions [length(), length() + q_len), which the caller
-  // writes. At most `capacity` positions: assert. Views of the same layer and part from before are
-  // void. A run that failed before it commits may be made again, by any executor.
-  virtual Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) = 0;
+  // The layer's tensor with room for positions [0, kv_len) of each row, with those below length()
+  // as they were. At most `capacity` positions, and of a cache that grows at least length():
+  // assert. Views of the same layer and part from before are void. A run that failed before it
+  // commits may be made again, by any executor.
+  virtual Result<KvView> extend(int64_t layer, CachePart part, int64_t kv_len) = 0;
 
   // True if every run makes new tensors, so that addresses and capacity change with the length.
   virtual bool grows() const = 0;
 
-  void commit(int64_t q_len) { length_ += q_len; }
-  int64_t length() const { return length_; }  // positions in use
+  // Later runs find the positions below this one as this run has written them.
+  void commit(int64_t kv_len) { length_ = std::max(length_, kv_len); }
+  int64_t length() const { return length_; }  // positions in use by the longest row
   const CacheShape& shape() const { return shape_; }
 
   // Forgets the past; allocated tensors stay.

@@ -42,7 +42,7 @@ void run_and_check(KvCache& cache, const std::vector<int64_t>& q_lens) {
     const int64_t length = cache.length();
     for (int64_t layer = 0; layer < 2; ++layer) {
       for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
-        const KvView view = *cache.extend(layer, part, q_len);
+        const KvView view = *cache.extend(layer, part, length + q_len);
         ASSERT_GE(view.capacity, length + q_len);
         each(length, length + q_len, [&](int64_t b, int64_t h, int64_t p, int64_t d) {
           at(view, b, h, p, d) = stamp(layer, part, b, h, p, d);
@@ -52,7 +52,7 @@ void run_and_check(KvCache& cache, const std::vector<int64_t>& q_lens) {
         });
       }
     }
-    cache.commit(q_len);
+    cache.commit(length + q_len);
   }
 }
 
@@ -77,7 +77,7 @@ TEST_P(KvCacheTest, ResetStartsAgain) {
 TEST_P(KvCacheTest, ARunThatFailedIsMadeAgain) {
   run_and_check(*cache_, {3, 1});
   for (int64_t layer = 0; layer < 2; ++layer) {  // and doesn't commit
-    ASSERT_TRUE(cache_->extend(layer, CachePart::kKeys, 2));
+    ASSERT_TRUE(cache_->extend(layer, CachePart::kKeys, cache_->length() + 2));
   }
   run_and_check(*cache_, {1, 1});
 }
@@ -91,7 +91,7 @@ TEST(DynamicCache, EveryRunMakesNewTensorsOneLonger) {
   const KvView first = *cache->extend(0, CachePart::kKeys, 3);
   EXPECT_EQ(first.capacity, 3);
   cache->commit(3);
-  const KvView second = *cache->extend(0, CachePart::kKeys, 1);
+  const KvView second = *cache->extend(0, CachePart::kKeys, 4);
   EXPECT_EQ(second.capacity, 4);
   EXPECT_NE(second.data, first.data);
   cache->reset();
@@ -109,14 +109,15 @@ TEST(KvCacheTypes, OfSixteenBitsTakeHalfTheMemory) {
       const auto cache = kind == CacheKind::kDynamic ? make_dynamic_cache(shape, memory)
                                                      : *make_static_cache(shape, memory);
       for (const int64_t q_len : {32, 32}) {
-        const KvView view = *cache->extend(0, CachePart::kKeys, q_len);
+        const int64_t kv_len = cache->length() + q_len;
+        const KvView view = *cache->extend(0, CachePart::kKeys, kv_len);
         EXPECT_EQ(view.dtype, dtype);
         const auto elements = static_cast<size_t>(view.batch * view.batch_stride);
         auto* first = static_cast<std::byte*>(view.data);
         const size_t written = elements * dtype_size_bytes(dtype);
         if (cache->length() == 0) std::fill_n(first, written, std::byte{7});
         EXPECT_EQ(first[0], std::byte{7}) << "an old position";
-        cache->commit(q_len);
+        cache->commit(kv_len);
       }
       bytes[dtype] = memory.used_bytes();
     }
@@ -131,7 +132,10 @@ TEST(StaticCache, AddressesNeverChange) {
   const uint64_t allocations = memory.system_allocations();
   const void* address = cache->extend(1, CachePart::kValues, 3)->data;
   cache->commit(3);
-  EXPECT_EQ(cache->extend(1, CachePart::kValues, 1)->data, address);
+  EXPECT_EQ(cache->extend(1, CachePart::kValues, 4)->data, address);
+  EXPECT_EQ(cache->extend(1, CachePart::kValues, 2)->data, address) << "of a shorter row";
+  cache->commit(2);
+  EXPECT_EQ(cache->length(), 3);
   cache->reset();
   EXPECT_EQ(cache->extend(1, CachePart::kValues, 8)->data, address);
   EXPECT_EQ(memory.system_allocations(), allocations);

@@ -12,9 +12,9 @@ class StaticCache final : public KvCache {
   StaticCache(const CacheShape& shape, std::vector<Buffer> tensors)
       : KvCache(shape), tensors_(std::move(tensors)) {}
 
-  Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) override {
-    assert(length_ + q_len <= shape_.capacity);
-    (void)q_len;
+  Result<KvView> extend(int64_t layer, CachePart part, int64_t kv_len) override {
+    assert(kv_len <= shape_.capacity);
+    (void)kv_len;
     return view(tensors_[index(layer, part)], shape_.capacity);
   }
 

@@ -84,6 +84,7 @@ struct ProductKernel {
 struct AttentionKernel {
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
   ir::BufferId q = 0, keys = 0, values = 0, lengths = 0, pad = 0, out = 0;
+  std::optional<ir::BufferId> slots = {};  // absent: the caches' rows are the batch's
 };
 
 struct Kernel {

@@ -25,12 +25,16 @@ RopeTables make_rope_tables(const ModelConfig& config, int64_t positions);
 // Inputs of one run; the spans must outlive it. A row's tokens come behind those that it has in the
 // cache, as TokenPlaces has it.
 struct RunInputs {
-  DimValues dims;                // kv_len is the cache's length and q_len, even if rows are shorter
-  std::span<const int32_t> ids;  // [batch, q_len]
-  std::span<const int32_t> lengths;  // [batch], each at most the cache's length
+  DimValues dims;                    // kv_len: positions of the longest row with the run's, or more
+  std::span<const int32_t> ids;      // [batch, q_len]
+  std::span<const int32_t> lengths;  // [batch]
   std::span<const int32_t> pad;      // [batch], each less than the row's length plus q_len
+  // [batch]: rows of the cache, each once; of a graph whose rows are in order they are not read.
+  std::span<const int32_t> slots = {};
   const RopeTables* rope = nullptr;  // of at least every position; unused without RoPE
 };
+// True if each row's tokens fit kv_len: what executors demand of a run.
+bool rows_fit(const RunInputs& inputs);
 
 // Takes the tokens that a step chose, one a row, and answers whether to go on; `finite`: each was
 // chosen by a finite logit. The span is valid during the call.
@@ -40,7 +44,7 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Runs the graph, extends the cache by q_len positions and commits them. On an error (memory)
+  // Runs the graph, extends the cache to kv_len positions and commits them. On an error (memory)
   // nothing is committed, and another executor may make the run instead.
   virtual Status run(const RunInputs& inputs, KvCache& cache) = 0;
 

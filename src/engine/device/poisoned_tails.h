@@ -80,7 +80,7 @@ class PoisonedTails {
   void poison_tail(const TrialMemory& memory) {
     for (int64_t layer = 0; layer < poisoned_->shape().layers; ++layer) {
       for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
-        const auto view = poisoned_->extend(layer, part, 1);
+        const auto view = poisoned_->extend(layer, part, poisoned_->length() + 1);
         ASSERT_TRUE(view);
         const int64_t used = poisoned_->length() * view->head_dim;
         const int64_t unused = view->capacity * view->head_dim - used;

@@ -28,6 +28,10 @@ class UnequalRows {
     auto graph = build_graph(weights_->config(), DType::kF32, LogitsOf::kLastPosition);
     EXPECT_TRUE(graph);
     graph_ = *std::move(graph);
+    auto named = build_graph(weights_->config(), DType::kF32, LogitsOf::kLastPosition, DType::kF32,
+                             Fp8::kNone, CacheRows::kNamed);
+    EXPECT_TRUE(named);
+    named_graph_ = *std::move(named);
     rope_ = make_rope_tables(weights_->config(), kCapacity);
     CpuDevice device({.threads = 1});
     const auto eager = device.make_eager(graph_, *weights_);
@@ -41,14 +45,19 @@ class UnequalRows {
   }
 
   // Runs on the device, eager or compiled, with sizes as symbols or the decode steps specialised.
-  void run(Device& device, bool compiled, CacheKind kind, bool specialised) {
-    const auto eager = device.make_eager(graph_, *weights_);
+  // Named rows are of a static cache that has more of them.
+  void run(Device& device, bool compiled, CacheKind kind, bool specialised,
+           CacheRows cache_rows = CacheRows::kInOrder) {
+    const bool named = cache_rows == CacheRows::kNamed;
+    slots_ = named ? kSlots : std::vector<int32_t>{0, 1, 2};
+    const Graph& graph = named ? named_graph_ : graph_;
+    const auto eager = device.make_eager(graph, *weights_);
     ASSERT_TRUE(eager) << eager.error().message;
     std::shared_ptr<LoadedStep> prompt, step;
     if (compiled) {
       CompilerOptions options;
       options.verify_passes = false;
-      const auto compiler = GraphCompiler::create(graph_, options, device);
+      const auto compiler = GraphCompiler::create(graph, options, device);
       ASSERT_TRUE(compiler && (*compiler)->load(*weights_));
       Specialization dims;
       if (specialised) dims = {kRows, 1, std::nullopt, kCapacity};
@@ -58,8 +67,8 @@ class UnequalRows {
         *made = *std::move(loaded);
       }
     }
-    const auto cache = make_cache(kind, device.memory());
-    fill(device, **eager, *cache);
+    const auto cache = make_cache(kind, named ? kCacheRows : kRows, device.memory());
+    fill(device, *cache);
     Batch batch(kPasts, kPads);
     std::vector<Prompt> chunks;
     for (size_t row = 0; row < kRows; ++row) chunks.push_back(chunk(row));
@@ -74,10 +83,12 @@ class UnequalRows {
       }
     }
     if (step && step->feeds_itself()) decode_alone(*step, *cache, batch, found);
+    if (named && device.info().kind == "cpu") expect_untouched(*cache);
   }
 
  private:
-  static constexpr size_t kRows = 3;
+  static constexpr size_t kRows = 3, kCacheRows = 5;
+  inline static const std::vector<int32_t> kSlots = {4, 0, 2};
   static constexpr int64_t kChunk = 10, kSteps = 6, kMore = 5, kCapacity = 48;
   inline static const std::vector<int32_t> kPasts = {5, 17, 1}, kPads = {2, 0, 0};
 
@@ -92,13 +103,26 @@ class UnequalRows {
     std::vector<int32_t> length, pad;
   };
 
-  CacheShape shape(int64_t batch) const {
+  CacheShape shape(int64_t rows) const {
     const ModelConfig& c = weights_->config();
-    return {c.layers, batch, c.kv_heads, kCapacity, c.head_dim};
+    return {c.layers, rows, c.kv_heads, kCapacity, c.head_dim};
   }
-  std::unique_ptr<KvCache> make_cache(CacheKind kind, BufferPool& memory) const {
-    if (kind == CacheKind::kDynamic) return make_dynamic_cache(shape(kRows), memory);
-    return make_static_cache(shape(kRows), memory).value();
+  std::unique_ptr<KvCache> make_cache(CacheKind kind, size_t rows, BufferPool& memory) const {
+    const CacheShape wanted = shape(static_cast<int64_t>(rows));
+    if (kind == CacheKind::kDynamic) return make_dynamic_cache(wanted, memory);
+    return make_static_cache(wanted, memory).value();
+  }
+  // The rows that no slot names hold what fill() has put there.
+  void expect_untouched(KvCache& cache) const {
+    for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
+      const auto view = cache.extend(0, part, cache.length());
+      ASSERT_TRUE(view);
+      for (const int64_t row : {1, 3}) {
+        const float* first = view->f32() + row * view->batch_stride;
+        EXPECT_TRUE(std::all_of(first, first + view->batch_stride,
+                                [](float value) { return std::isnan(value); }));
+      }
+    }
   }
 
   // Token i of a row's text.
@@ -124,12 +148,14 @@ class UnequalRows {
   }
 
   // Each row's past, from a run of its own, into the batch's cache; poison behind it.
-  void fill(Device& device, Executor& eager, KvCache& cache) const {
+  void fill(Device& device, KvCache& cache) const {
     const int64_t longest = std::ranges::max(kPasts);
+    const auto eager = device.make_eager(graph_, *weights_);
+    ASSERT_TRUE(eager);
     std::vector<std::unique_ptr<KvCache>> alone;
     for (size_t row = 0; row < kRows; ++row) {
       alone.push_back(make_static_cache(shape(1), device.memory()).value());
-      run_past(eager, *alone.back(), row);
+      run_past(**eager, *alone.back(), row);
     }
     for (int64_t layer = 0; layer < shape(1).layers; ++layer) {
       for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
@@ -145,8 +171,8 @@ class UnequalRows {
           const auto bytes = [&](int64_t elements) {
             return static_cast<size_t>(elements) * dtype_size_bytes(to->dtype);
           };
-          std::byte* first = static_cast<std::byte*>(to->data) +
-                             bytes(static_cast<int64_t>(row) * to->batch_stride);
+          std::byte* first =
+              static_cast<std::byte*>(to->data) + bytes(slots_[row] * to->batch_stride);
           ASSERT_TRUE(
               device.memory().space().copy({.to = first,
                                             .to_pitch = bytes(to->head_stride),
@@ -166,6 +192,7 @@ class UnequalRows {
             .ids = ids,
             .lengths = batch.length,
             .pad = batch.pad,
+            .slots = slots_,
             .rope = &rope_};
   }
 
@@ -223,7 +250,8 @@ class UnequalRows {
   TinyCheckpoint folder_;
   BufferPool weight_memory_;
   std::unique_ptr<Weights> weights_;
-  Graph graph_;
+  Graph graph_, named_graph_;
+  std::vector<int32_t> slots_;  // of the run at hand
   RopeTables rope_;
   std::vector<Row> expected_;
 };

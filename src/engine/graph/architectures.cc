@@ -13,8 +13,9 @@ std::string head_tensor(const ModelConfig& config) {
 }  // namespace
 
 Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of,
-                          DType caches, Fp8 fp8) {
-  GraphBuilder graph(tensor_specs(config), weights, caches, fp8 != Fp8::kNone);
+                          DType caches, Fp8 fp8, CacheRows rows) {
+  GraphBuilder graph(tensor_specs(config), weights, caches, fp8 != Fp8::kNone,
+                     rows == CacheRows::kNamed);
   ValueId hidden = config.architecture == Architecture::kGpt2 ? build_gpt2(graph, config)
                                                               : build_llama(graph, config);
   if (logits_of == LogitsOf::kLastPosition) hidden = graph.add(OpKind::kLastRows, {hidden});

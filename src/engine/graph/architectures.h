@@ -20,11 +20,18 @@ enum class Fp8 {
   kWithTheHead,  // all
 };
 
+// Rows of a cache that the rows of a batch have.
+enum class CacheRows {
+  kInOrder,
+  kNamed,  // by InputKind::kSlots
+};
+
 // Outputs: logits, then the argmax of each row's last position, [batch]. The same graph serves
 // prefill (q_len > 1) and decode (q_len = 1). `caches`: the type of keys and values between runs,
 // Device::cache_type().
 Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of,
-                          DType caches = DType::kF32, Fp8 fp8 = Fp8::kNone);
+                          DType caches = DType::kF32, Fp8 fp8 = Fp8::kNone,
+                          CacheRows rows = CacheRows::kInOrder);
 
 // One builder for each architecture: from the ids to the final norm, [batch, q_len, hidden].
 ValueId build_gpt2(GraphBuilder& graph, const ModelConfig& config);

@@ -52,8 +52,17 @@ struct AttributesText {
 struct SourceText {
   std::string operator()(const NodeSource&) const { return ""; }
   std::string operator()(const InputSource& s) const {
-    static constexpr std::array<const char*, 3> kNames = {"ids", "lengths", "pad"};
-    return fmt::format("input {}", kNames[static_cast<size_t>(s.kind)]);
+    switch (s.kind) {
+      case InputKind::kIds:
+        return "input ids";
+      case InputKind::kLengths:
+        return "input lengths";
+      case InputKind::kPad:
+        return "input pad";
+      case InputKind::kSlots:
+        return "input slots";
+    }
+    return "";
   }
   std::string operator()(const WeightSource& s) const {
     std::string text = fmt::format("weight \"{}\"", fmt::join(s.tensors, "\", \""));

@@ -25,14 +25,12 @@ ValueId attention(GraphBuilder& graph, const ModelConfig& config, ValueId x, int
     return graph.split_heads(parts[i], config.heads, config.head_dim);
   };
   const auto write = [&](CachePart part, ValueId value) {
-    return graph.add(OpKind::kKvWrite, {graph.cache(layer, part, config.kv_heads, config.head_dim),
-                                        value, graph.lengths()});
+    return graph.kv_write(graph.cache(layer, part, config.kv_heads, config.head_dim), value);
   };
   const ValueId q = heads(0), k = heads(1), v = heads(2);
   const ValueId keys = write(CachePart::kKeys, k);
   const ValueId values = write(CachePart::kValues, v);
-  const ValueId mixed =
-      graph.add(OpKind::kAttention, {q, keys, values, graph.lengths(), graph.pad()});
+  const ValueId mixed = graph.attention(q, keys, values);
   return graph.linear(graph.merge_heads(mixed, config.heads, config.head_dim), prefix + ".c_proj",
                       true, WeightLayout::kInOut);
 }

@@ -31,6 +31,7 @@ enum class InputKind {
   kIds,      // int32 [batch, q_len]
   kLengths,  // int32 [batch]: cache positions that the row has in use before the run
   kPad,      // int32 [batch]: cache positions at the row's start that hold padding
+  kSlots,    // int32 [batch]: the row of the caches that the row has, another for each
 };
 struct InputSource {
   InputKind kind;
@@ -50,7 +51,9 @@ struct ConstantSource {  // [max_positions, head_dim / 2]; a run may hold only t
 enum class CachePart { kKeys, kValues };
 // A layer's cache as it was before the run, in any float type: a write rounds to it, attention
 // widens. It becomes a new value each time it is written (kv_write), so that its readers are
-// ordered after the write; executors write in place or not, as their cache does.
+// ordered after the write; executors write in place or not, as their cache does. Its rows are the
+// batch's, in order, or, for operators that have `slots`, those that these name: then a cache in
+// memory may have more rows than its type says.
 struct CacheSource {
   int64_t layer;
   CachePart part;
@@ -83,8 +86,8 @@ enum class OpKind {
   kLinear,   // x [..., in], weight, (bias [out]) -> [..., out]                     LinearAttributes
   kRope,     // x [batch, q_len, heads, head_dim], lengths, pad, cos, sin -> like x
   kKvWrite,  // cache [batch, kv_heads, kv_len, head_dim], x [batch, q_len, kv_heads, head_dim],
-             // lengths -> cache
-  kAttention,  // q [batch, q_len, heads, head_dim], keys, values, lengths, pad -> like q
+             // lengths, (slots) -> cache
+  kAttention,  // q [batch, q_len, heads, head_dim], keys, values, lengths, pad, (slots) -> like q
   kLastRows,   // x [batch, q_len, width] -> [batch, width]
   kArgmax,     // x [..., width] -> int32 [...]
   kSplit,  // x [..., sum of widths] -> one [..., width] for each width           SplitAttributes

@@ -6,8 +6,8 @@
 namespace assay::engine {
 
 GraphBuilder::GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches,
-                           bool fp8)
-    : weights_(weights), caches_(caches), fp8_(fp8) {
+                           bool fp8, bool slots)
+    : weights_(weights), caches_(caches), fp8_(fp8), named_slots_(slots) {
   for (const TensorSpec& spec : specs) shapes_[spec.name] = spec.shape;
 }
 
@@ -27,6 +27,10 @@ ValueId GraphBuilder::lengths() {
 
 ValueId GraphBuilder::pad() {
   return source("pad", {DType::kI32, {Dim::batch()}}, InputSource{InputKind::kPad});
+}
+
+ValueId GraphBuilder::slots() {
+  return source("slots", {DType::kI32, {Dim::batch()}}, InputSource{InputKind::kSlots});
 }
 
 ValueId GraphBuilder::weight(const std::string& tensor) {
@@ -90,6 +94,18 @@ ValueId GraphBuilder::split_heads(ValueId x, int64_t heads, int64_t head_dim) {
 ValueId GraphBuilder::merge_heads(ValueId x, int64_t heads, int64_t head_dim) {
   return add(OpKind::kView, {x},
              ViewAttributes{{Dim::batch(), Dim::q_len(), Dim(heads * head_dim)}});
+}
+
+ValueId GraphBuilder::kv_write(ValueId cache, ValueId x) {
+  std::vector<ValueId> inputs = {cache, x, lengths()};
+  if (named_slots_) inputs.push_back(slots());
+  return add(OpKind::kKvWrite, std::move(inputs));
+}
+
+ValueId GraphBuilder::attention(ValueId q, ValueId keys, ValueId values) {
+  std::vector<ValueId> inputs = {q, keys, values, lengths(), pad()};
+  if (named_slots_) inputs.push_back(slots());
+  return add(OpKind::kAttention, std::move(inputs));
 }
 
 Result<Graph> GraphBuilder::finish(std::vector<ValueId> outputs) {

@@ -14,14 +14,15 @@ namespace assay::engine {
 class GraphBuilder {
  public:
   // Weights take `weights` as their type and their shapes from `specs`, caches `caches`. `fp8`: of
-  // products that linear() adds.
+  // products that linear() adds; `slots`: kv_write() and attention() have them.
   GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches = DType::kF32,
-               bool fp8 = false);
+               bool fp8 = false, bool slots = false);
 
   // Sources; asking twice gives the same value.
   ValueId ids();      // [batch, q_len]
   ValueId lengths();  // [batch]
   ValueId pad();      // [batch]
+  ValueId slots();    // [batch]
   ValueId weight(const std::string& tensor);
   ValueId rope_table(ConstantKind kind, int64_t max_positions, int64_t head_dim);
   ValueId cache(int64_t layer, CachePart part, int64_t kv_heads, int64_t head_dim);
@@ -36,6 +37,10 @@ class GraphBuilder {
   ValueId split_heads(ValueId x, int64_t heads, int64_t head_dim);
   ValueId merge_heads(ValueId x, int64_t heads, int64_t head_dim);
 
+  // x, [batch, q_len, kv_heads, head_dim], written to a cache, and attention to what is written.
+  ValueId kv_write(ValueId cache, ValueId x);
+  ValueId attention(ValueId q, ValueId keys, ValueId values);
+
   // The graph, validated. The builder is empty after.
   Result<Graph> finish(std::vector<ValueId> outputs);
 
@@ -44,7 +49,7 @@ class GraphBuilder {
 
   std::map<std::string, Shape> shapes_;
   DType weights_, caches_;
-  bool fp8_;
+  bool fp8_, named_slots_;
   Graph graph_;
   std::map<std::string, ValueId> sources_;
   Status status_;

@@ -133,6 +133,7 @@ Result<Types> kv_write(const Types& in) {
   if (!is_float(in[0].dtype)) return wrong("cache", "a float type", in[0]);
   ASSAY_CHECK(expect("cache", {in[0].dtype, {x[0], x[2], Dim::kv_len(), x[3]}}, in[0]));
   ASSAY_CHECK(expect_by_row("lengths", x[0], in[2]));
+  if (in.size() == 4) ASSAY_CHECK(expect_by_row("slots", x[0], in[3]));
   return Types{in[0]};
 }
 
@@ -151,6 +152,7 @@ Result<Types> attention(const Types& in) {
   ASSAY_CHECK(expect("values", cache, in[2]));
   ASSAY_CHECK(expect_by_row("lengths", q[0], in[3]));
   ASSAY_CHECK(expect_by_row("pad", q[0], in[4]));
+  if (in.size() == 6) ASSAY_CHECK(expect_by_row("slots", q[0], in[5]));
   return Types{in[0]};
 }
 
@@ -231,11 +233,13 @@ Arity arity(OpKind op) {
     case OpKind::kLinear:
       return {2, 3};
     case OpKind::kLayerNorm:
-    case OpKind::kKvWrite:
       return {3, 3};
+    case OpKind::kKvWrite:
+      return {3, 4};
     case OpKind::kRope:
-    case OpKind::kAttention:
       return {5, 5};
+    case OpKind::kAttention:
+      return {5, 6};
     case OpKind::kFused:
       return {1, kMaxFusedInputs};
   }

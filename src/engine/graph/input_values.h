@@ -19,6 +19,8 @@ std::span<const int32_t> input_values(const Inputs& inputs, InputKind kind) {
       return inputs.lengths;
     case InputKind::kPad:
       return inputs.pad;
+    case InputKind::kSlots:
+      return inputs.slots;
   }
   std::unreachable();
 }

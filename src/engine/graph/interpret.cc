@@ -98,7 +98,13 @@ class Interpreter {
   int64_t width(ValueId id) const { return values_[id].shape.back(); }
   std::span<const int32_t> i32(ValueId id) const { return values_[id].i32; }
   TokenPlaces places(ValueId lengths, ValueId pad) const {
-    return {i32(lengths), i32(pad), inputs_.dims.q_len};
+    return {.lengths = i32(lengths), .pad = i32(pad), .q_len = inputs_.dims.q_len};
+  }
+  // Those of a node that may have slots as its input `slots`.
+  TokenPlaces places(const Node& node, size_t lengths, size_t pad, size_t slots) const {
+    TokenPlaces found = places(node.inputs[lengths], node.inputs[pad]);
+    if (node.inputs.size() > slots) found.slots = i32(node.inputs[slots]);
+    return found;
   }
 
   const float* f32(ValueId id) {
@@ -163,10 +169,9 @@ class Interpreter {
   }
 
   void kv_write(const Node& node) {
-    const std::vector<int64_t>& x = values_[node.inputs[1]].shape;
-    assert(x[1] == inputs_.dims.q_len);
+    assert(values_[node.inputs[1]].shape[1] == inputs_.dims.q_len);
     values_[node.outputs[0]].f32 = values_[node.inputs[0]].f32;
-    ops_.kv_write(f32(node.inputs[1]), x[1], i32(node.inputs[2]), cache_view(node.outputs[0]));
+    ops_.kv_write(f32(node.inputs[1]), places(node, 2, 2, 3), cache_view(node.outputs[0]));
   }
 
   void attention(const Node& node) {
@@ -178,8 +183,8 @@ class Interpreter {
                                .heads = q[2],
                                .kv_heads = keys.kv_heads,
                                .head_dim = q[3]};
-    ops_.attention(f32(node.inputs[0]), keys, cache_view(node.inputs[2]),
-                   places(node.inputs[3], node.inputs[4]), shape, out_f32(node.outputs[0]));
+    ops_.attention(f32(node.inputs[0]), keys, cache_view(node.inputs[2]), places(node, 3, 4, 5),
+                   shape, out_f32(node.outputs[0]));
   }
 
   void linear(const Node& node, int64_t rows) {

@@ -28,6 +28,7 @@ struct InterpreterInputs {
   std::vector<int32_t> ids;      // [batch, q_len]
   std::vector<int32_t> lengths;  // [batch], each at most kv_len - q_len
   std::vector<int32_t> pad;      // [batch]
+  std::vector<int32_t> slots;    // [batch]: the caches' rows, each once
   // One checkpoint tensor as fp32, of the shape given; interpret() rounds it to the graph's type
   // for it, and puts merged weights together.
   std::function<std::vector<float>(const std::string& name, const std::vector<int64_t>& shape)>
@@ -51,7 +52,8 @@ InterpreterResult interpret(const Graph& graph, const InterpreterInputs& inputs,
 // Random inputs for a graph, the same for the same seed and sources. Weights depend on the seed,
 // their name and their shape alone, so that a graph before and after a rewrite gets the same ones;
 // long ones repeat themselves with a prime period, which makes billions of them cheap. One row
-// is as long as `dims` says, others may be shorter, and about half are padded; ids and places in
+// is as long as `dims` says, others may be shorter, and about half are padded; slots are in any
+// order; ids and places in
 // the text are below the rows of every embedding table; a cache holds only values of its type.
 InterpreterInputs random_inputs(const Graph& graph, const DimValues& dims, uint64_t seed);
 

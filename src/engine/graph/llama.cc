@@ -28,8 +28,7 @@ ValueId attention(GraphBuilder& graph, const ModelConfig& config, ValueId x, int
                              heads, config.head_dim);
   };
   const auto write = [&](CachePart part, ValueId value) {
-    return graph.add(OpKind::kKvWrite, {graph.cache(layer, part, config.kv_heads, config.head_dim),
-                                        value, graph.lengths()});
+    return graph.kv_write(graph.cache(layer, part, config.kv_heads, config.head_dim), value);
   };
   const ValueId q = project(".q_proj", config.heads);
   const ValueId k = project(".k_proj", config.kv_heads);
@@ -38,8 +37,7 @@ ValueId attention(GraphBuilder& graph, const ModelConfig& config, ValueId x, int
   const ValueId k_turned = rope(graph, config, k);
   const ValueId keys = write(CachePart::kKeys, k_turned);
   const ValueId values = write(CachePart::kValues, v);
-  const ValueId mixed =
-      graph.add(OpKind::kAttention, {q_turned, keys, values, graph.lengths(), graph.pad()});
+  const ValueId mixed = graph.attention(q_turned, keys, values);
   return graph.linear(graph.merge_heads(mixed, config.heads, config.head_dim), prefix + ".o_proj",
                       config.attention_out_bias, WeightLayout::kOutIn);
 }

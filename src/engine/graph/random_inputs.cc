@@ -93,6 +93,13 @@ void fill_rows(InterpreterInputs& inputs, int64_t limit, Random& random) {
   }
 }
 
+void fill_slots(InterpreterInputs& inputs, uint64_t seed) {
+  Random random(seed, 4);
+  for (int32_t slot = 0; slot < inputs.dims.batch; ++slot) {
+    inputs.slots.insert(inputs.slots.begin() + below(random, slot + 1), slot);
+  }
+}
+
 }  // namespace
 
 InterpreterInputs random_inputs(const Graph& graph, const DimValues& dims, uint64_t seed) {
@@ -101,6 +108,7 @@ InterpreterInputs random_inputs(const Graph& graph, const DimValues& dims, uint6
   inputs.dims = dims;
   Random rows(seed, 1);
   fill_rows(inputs, table_rows(flat), rows);
+  fill_slots(inputs, seed);
   inputs.weight = [seed](const std::string& name, const std::vector<int64_t>& shape) {
     return random_weight(seed, name, shape);
   };

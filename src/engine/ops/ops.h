@@ -52,7 +52,12 @@ struct TokenPlaces {
   std::span<const int32_t> lengths;  // [batch]: cache positions in use before the run
   std::span<const int32_t> pad;      // [batch]: padding at the begin of these and the run's
   int64_t q_len = 0;
+  std::span<const int32_t> slots = {};  // [batch]: rows of the cache; empty: the batch's, in order
 
+  int64_t batch() const { return std::ssize(lengths); }
+  int64_t cache_row(int64_t row) const {
+    return slots.empty() ? row : slots[static_cast<size_t>(row)];
+  }
   int64_t in_cache(int64_t row, int64_t i) const { return lengths[static_cast<size_t>(row)] + i; }
   int64_t first(int64_t row) const { return pad[static_cast<size_t>(row)]; }
   // Padding is at the text's first place too.
@@ -101,14 +106,14 @@ class OpLibrary {
                     const float* sin,  // [max_positions, head_dim / 2]
                     float* out, int64_t heads, int64_t head_dim) = 0;
 
-  // cache[b, h, lengths[b] + q, :] = x[b, q, h, :].
+  // cache[places.cache_row(b), h, places.in_cache(b, q), :] = x[b, q, h, :]; padding is written
+  // too.
   virtual void kv_write(const float* x,  // [batch, q_len, kv_heads, head_dim]
-                        int64_t q_len, std::span<const int32_t> lengths,  // [batch]
-                        const KvView& cache) = 0;
+                        const TokenPlaces& places, const KvView& cache) = 0;
 
   // Causal softmax attention over the cache; scale 1 / sqrt(head_dim). Query i of a row sits at
-  // cache position places.in_cache(b, i) and sees positions [pad[b], that]; a query inside the
-  // padding sees itself alone (its result is never read).
+  // position places.in_cache(b, i) of its row of the cache and sees positions [pad[b], that]; a
+  // query inside the padding sees itself alone (its result is never read).
   virtual void attention(const float* q,  // [batch, q_len, heads, head_dim]
                          const KvView& keys, const KvView& values, const TokenPlaces& places,
                          const AttentionShape& shape,

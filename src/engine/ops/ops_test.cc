@@ -331,22 +331,31 @@ TEST_P(OpsAgree, DotProductsDoNotDependOnThreads) {
 }
 
 // Rows of `q_len` new tokens each, of any lengths up to `kv_len` with them, half of them padded.
+// Half of all cases have them in order in the cache, others in any of its rows.
 class Places {
  public:
-  Places(Random& random, int64_t batch, int64_t q_len, int64_t kv_len) : q_len_(q_len) {
+  Places(Random& random, int64_t batch, int64_t q_len, int64_t kv_len)
+      : q_len_(q_len), cache_rows_(batch) {
     for (int64_t b = 0; b < batch; ++b) {
       const auto length = random.below(static_cast<uint64_t>(kv_len - q_len + 1));
       const auto end = length + static_cast<uint64_t>(q_len);
       lengths_.push_back(static_cast<int32_t>(length));
       pad_.push_back(random.below(2) == 0 ? static_cast<int32_t>(random.below(end)) : 0);
     }
+    if (random.below(2) == 0) return;
+    cache_rows_ += static_cast<int64_t>(random.below(3));
+    for (int32_t row = 0; row < cache_rows_; ++row) {
+      slots_.insert(slots_.begin() + static_cast<long>(random.below(slots_.size() + 1)), row);
+    }
+    slots_.resize(static_cast<size_t>(batch));
   }
-  TokenPlaces get() const { return {lengths_, pad_, q_len_}; }
+  TokenPlaces get() const { return {lengths_, pad_, q_len_, slots_}; }
+  int64_t cache_rows() const { return cache_rows_; }
   int64_t tokens() const { return std::ssize(lengths_) * q_len_; }
 
  private:
-  std::vector<int32_t> lengths_, pad_;
-  int64_t q_len_;
+  std::vector<int32_t> lengths_, pad_, slots_;
+  int64_t q_len_, cache_rows_;
 };
 
 TEST_P(OpsAgree, Positions) {
@@ -400,12 +409,13 @@ TEST_P(OpsAgree, KvWrite) {
     const int64_t q_len = size_up_to(random, 60);
     const Places places(random, batch, q_len, past + q_len);
     std::vector<float> expected;
-    KvView cache = random_cache(random, batch, kv_heads, past + q_len, head_dim, expected);
+    KvView cache =
+        random_cache(random, places.cache_rows(), kv_heads, past + q_len, head_dim, expected);
     std::vector<float> actual = expected;
     const std::vector<float> x = random_floats(random, batch * q_len * kv_heads * head_dim);
-    reference_->kv_write(x.data(), q_len, places.get().lengths, cache);
+    reference_->kv_write(x.data(), places.get(), cache);
     cache.data = actual.data();
-    cpu_->kv_write(x.data(), q_len, places.get().lengths, cache);
+    cpu_->kv_write(x.data(), places.get(), cache);
     ASSERT_EQ(std::memcmp(actual.data(), expected.data(), expected.size() * sizeof(float)), 0);
     ASSERT_EQ(
         static_cast<size_t>(std::ranges::count_if(actual, [](float v) { return !std::isnan(v); })),
@@ -424,16 +434,17 @@ void attention_case(Random& random, int64_t q_len, int64_t past, const Compare& 
   shape.head_dim = random.below(2) == 0 ? 64 : size_up_to(random, 130);
   const Places places(random, shape.batch, q_len, shape.kv_len);
   std::vector<float> key_storage, value_storage;
-  const KvView keys =
-      random_cache(random, shape.batch, shape.kv_heads, shape.kv_len, shape.head_dim, key_storage);
-  const KvView values = random_cache(random, shape.batch, shape.kv_heads, shape.kv_len,
+  const KvView keys = random_cache(random, places.cache_rows(), shape.kv_heads, shape.kv_len,
+                                   shape.head_dim, key_storage);
+  const KvView values = random_cache(random, places.cache_rows(), shape.kv_heads, shape.kv_len,
                                      shape.head_dim, value_storage);
   for (int64_t b = 0; b < shape.batch; ++b) {
+    const int64_t row = places.get().cache_row(b);
     for (int64_t h = 0; h < shape.kv_heads; ++h) {
       for (int64_t i = 0; i < places.get().in_cache(b, q_len) * shape.head_dim; ++i) {
-        keys.f32()[b * keys.batch_stride + h * keys.head_stride + i] =
+        keys.f32()[row * keys.batch_stride + h * keys.head_stride + i] =
             static_cast<float>(random.uniform() * 4 - 2);
-        values.f32()[b * values.batch_stride + h * values.head_stride + i] =
+        values.f32()[row * values.batch_stride + h * values.head_stride + i] =
             static_cast<float>(random.uniform() * 2 - 1);
       }
     }

@@ -18,7 +18,7 @@ namespace assay::engine::test {
 
 class RandomGraph {
  public:
-  explicit RandomGraph(uint64_t seed) : random_(seed, 77) {
+  explicit RandomGraph(uint64_t seed) : random_(seed, 77), names_slots_(seed / 2 % 2 == 1) {
     head_dim_ = likely(16) ? std::array{20, 48, 72, 80}[below(4)] : 2 * (1 + below(6));
   }
 
@@ -26,6 +26,7 @@ class RandomGraph {
     const ValueId ids = input(InputKind::kIds, {Dim::batch(), Dim::q_len()});
     lengths_ = input(InputKind::kLengths, {Dim::batch()});
     pad_ = input(InputKind::kPad, {Dim::batch()});
+    if (names_slots_) slots_ = input(InputKind::kSlots, {Dim::batch()});
     const int64_t width = likely(6) ? 1 + below(3) : 4 + below(16);
     ValueId x = embed(ids, width);
     if (likely(2)) {
@@ -174,16 +175,16 @@ class RandomGraph {
     const ValueId values = value(cache, CacheSource{layer, CachePart::kValues});
     // A node that reads a cache's old content comes before the write.
     if (likely(8)) {
-      const ValueId old = one(OpKind::kAttention, {q, keys, values, lengths_, pad_});
+      const ValueId old = one(OpKind::kAttention, in_slots({q, keys, values, lengths_, pad_}));
       const ValueId again = one(OpKind::kAdd, {old, q});
       keep(again);
       if (likely(2)) k = kv_heads == type(q).shape[2].factor() ? again : k;
     }
-    const ValueId new_keys = one(OpKind::kKvWrite, {keys, k, lengths_});
-    if (likely(10)) return one(OpKind::kAttention, {q, new_keys, values, lengths_, pad_});
-    const ValueId new_values = one(OpKind::kKvWrite, {values, v, lengths_});
+    const ValueId new_keys = one(OpKind::kKvWrite, in_slots({keys, k, lengths_}));
+    if (likely(10)) return one(OpKind::kAttention, in_slots({q, new_keys, values, lengths_, pad_}));
+    const ValueId new_values = one(OpKind::kKvWrite, in_slots({values, v, lengths_}));
     if (likely(10)) caches_.push_back(new_values);
-    return one(OpKind::kAttention, {q, new_keys, new_values, lengths_, pad_});
+    return one(OpKind::kAttention, in_slots({q, new_keys, new_values, lengths_, pad_}));
   }
 
   ValueId mlp_block(ValueId x) {
@@ -289,10 +290,16 @@ class RandomGraph {
     if (!caches_.empty()) graph_.outputs.push_back(caches_.front());
   }
 
+  std::vector<ValueId> in_slots(std::vector<ValueId> inputs) const {
+    if (names_slots_) inputs.push_back(slots_);
+    return inputs;
+  }
+
   Random random_;
+  bool names_slots_;
   Graph graph_;
   int64_t head_dim_ = 2;
-  ValueId lengths_ = 0, pad_ = 0;
+  ValueId lengths_ = 0, pad_ = 0, slots_ = 0;
   std::optional<ValueId> cos_, sin_;
   std::vector<ValueId> pool_;      // floats, [..., a constant width]
   std::vector<ValueId> integers_;  // of argmax

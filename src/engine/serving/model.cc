@@ -43,7 +43,7 @@ Status Model::build(Checkpoint checkpoint) {
 }
 
 Result<Graph> Model::make_graph(LogitsOf logits, Fp8 fp8) const {
-  return build_graph(config(), dtype(), logits, cache_type(), fp8);
+  return build_graph(config(), dtype(), logits, cache_type(), fp8, options_.rows);
 }
 
 Result<Executor*> Model::eager(LogitsOf logits, Fp8 fp8) {

@@ -30,6 +30,7 @@ struct ModelOptions {
   // All of these, even where the weights' type was measured to be faster; eager ones always are.
   bool fp8_always = false;
   LogitsOf logits = LogitsOf::kLastPosition;  // that a prompt's run computes
+  CacheRows rows = CacheRows::kInOrder;       // kNamed: what a Batch needs
   size_t threads = 0;                         // 0: as many as the process may run on
   std::optional<int> gpu = {};  // the number of the GPU to compute on; absent: the processor
   bool reference_ops = false;   // the slow operators, for tests

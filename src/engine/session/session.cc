@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/text/text.h"
@@ -51,6 +52,7 @@ struct Session::Impl {
   int64_t bucket_pad = 0;          // of which each row has this much for the bucket
   PromptBatch bucketed;            // prompts as a bucket pads them
   std::vector<int32_t> lengths;    // [batch] before the run at hand
+  std::vector<int32_t> slots;      // [batch]: each row has the cache row of its number
   std::vector<int32_t> next;       // [batch]
   bool finite = true;              // as Session::logits_finite()
   const Executor* latest = nullptr;  // that has the logits
@@ -65,6 +67,7 @@ ModelOptions SessionOptions::model() const {
           .fp8_fast_sums = fp8_fast_sums,
           .fp8_always = fp8_always,
           .logits = logits,
+          .rows = CacheRows::kInOrder,
           .threads = threads,
           .gpu = gpu,
           .reference_ops = reference_ops,
@@ -201,10 +204,13 @@ Status Session::Impl::check_prompts(const PromptBatch& prompts) const {
 RunInputs Session::Impl::inputs_of(std::span<const int32_t> ids, int64_t q_len) {
   const int64_t batch = cache->shape().batch;
   lengths.assign(static_cast<size_t>(batch), static_cast<int32_t>(cache->length()));
+  slots.resize(lengths.size());
+  std::iota(slots.begin(), slots.end(), 0);
   return {.dims = {batch, q_len, cache->length() + q_len},
           .ids = ids,
           .lengths = lengths,
           .pad = pad,
+          .slots = slots,
           .rope = &model->rope(capacity)};
 }
 

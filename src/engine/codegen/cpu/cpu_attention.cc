@@ -87,8 +87,8 @@ static inline float max_of(vec v) {
            f = d > e ? d : e, g = __builtin_shufflevector(f, f, 2, 3, 0, 1), h = f > g ? f : g;
   return h[0] > h[1] ? h[0] : h[1];
 }
-static inline const float* head_of(const void* cache, i64 b, i64 head, i64 capacity) {
-  return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
+static inline const float* head_of(const Args* a, int cache, i64 b, i64 head, i64 capacity) {
+  return (const float*)a->buffers[cache] + (CACHE_ROW(a, b) * KV_HEADS + head) * capacity * HEAD_DIM;
 }
 // Positions that a row has before this run.
 static inline i64 before_of(const Args* a, i64 b) { return ((const int*)a->buffers[LENGTHS])[b]; }
@@ -210,8 +210,8 @@ static void attend_few(const Args* a, i64 thread, i64 threads) {
   const i64 stop = heads * n * (thread + 1) / threads;
   for (i64 unit = heads * n * thread / threads; unit < stop; ++unit) {
     const i64 head = unit / n, range = unit % n, b = head / KV_HEADS, kv = head % KV_HEADS;
-    const float* keys = head_of(a->buffers[KEYS], b, kv, capacity);
-    const float* values = head_of(a->buffers[VALUES], b, kv, capacity);
+    const float* keys = head_of(a, KEYS, b, kv, capacity);
+    const float* values = head_of(a, VALUES, b, kv, capacity);
     const i64 first = ((const int*)a->buffers[PAD])[b], before = before_of(a, b), seen = before + q_len - first;
     const float* q[GROUP * FEW];
     float* out[GROUP * FEW];
@@ -364,8 +364,8 @@ static inline void values4(float* const* out, const float* correction, const flo
 // The queries [begin, end) of one kv head's group, none of them padding.
 static void attend_block(const Args* a, i64 b, i64 kv, i64 begin, i64 end, i64 first) {
   const i64 q_len = q_len_of(a), capacity = capacity_of(a);
-  const float* keys = head_of(a->buffers[KEYS], b, kv, capacity);
-  const float* values = head_of(a->buffers[VALUES], b, kv, capacity);
+  const float* keys = head_of(a, KEYS, b, kv, capacity);
+  const float* values = head_of(a, VALUES, b, kv, capacity);
   const i64 rows = (end - begin) * GROUP;
   float* turned = a->scratch;                 // [HEAD_DIM, B]
   float* padded = turned + HEAD_DIM * B;      // [B, PADDED]
@@ -428,7 +428,7 @@ static void attend_blocks(const Args* a, i64 thread, i64 threads) {
     for (i64 t = from; t < begin; ++t)  // padding sees itself alone
       for (i64 g = 0; g < GROUP; ++g)
         copy_head((float*)a->buffers[OUT] + ((b * q_len + t) * HEADS + kv * GROUP + g) * HEAD_DIM,
-                  head_of(a->buffers[VALUES], b, kv, capacity) + (before + t) * HEAD_DIM);
+                  head_of(a, VALUES, b, kv, capacity) + (before + t) * HEAD_DIM);
     if (begin < end) attend_block(a, b, kv, begin, end, first);
   }
 }
@@ -459,6 +459,9 @@ std::string cpu_attention_source(const Kernel& kernel) {
       kCounters);
   source += fmt::format("static const float SCALE = {:.9g}f;\n",
                         1.0 / std::sqrt(static_cast<double>(k.head_dim)));
+  source +=
+      k.slots ? fmt::format("#define CACHE_ROW(a, b) ((const int*)(a)->buffers[{}])[b]\n", *k.slots)
+              : "#define CACHE_ROW(a, b) (b)\n";
   source += size_function("batch", kernel.dims.batch, 0);
   source += size_function("q_len", kernel.dims.q_len, 1);
   source += size_function("kv_len", kernel.dims.kv_len, 2);

@@ -22,6 +22,7 @@ struct Case {
   std::vector<int32_t> pad;
   bool specialized;
   std::vector<int32_t> shorter = {};  // by row: positions that it has less than kv_len
+  std::vector<int32_t> slots = {};    // by row: its row of the cache; empty: in order
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -38,11 +39,13 @@ struct Tensors {
       lengths.push_back(static_cast<int32_t>(c.kv_len - c.q_len) - less);
     }
     const auto fill = [&](std::vector<float>& cache) {
-      cache.assign(static_cast<size_t>(c.batch * c.kv_heads * capacity * c.head_dim),
+      cache.assign(static_cast<size_t>(cache_rows(c) * c.kv_heads * capacity * c.head_dim),
                    std::numeric_limits<float>::quiet_NaN());
       for (int64_t head = 0; head < c.batch * c.kv_heads; ++head) {
-        float* first = cache.data() + head * capacity * c.head_dim;
         const auto row = static_cast<size_t>(head / c.kv_heads);
+        const int64_t cache_row = c.slots.empty() ? head / c.kv_heads : c.slots[row];
+        float* first =
+            cache.data() + (cache_row * c.kv_heads + head % c.kv_heads) * capacity * c.head_dim;
         std::generate_n(first, (lengths[row] + c.q_len) * c.head_dim,
                         [&] { return normal(random); });
       }
@@ -52,10 +55,14 @@ struct Tensors {
     q.resize(static_cast<size_t>(c.batch * c.q_len * c.heads * c.head_dim));
     std::ranges::generate(q, [&] { return normal(random); });
     pad = c.pad;
+    slots = c.slots;
+  }
+  static int64_t cache_rows(const Case& c) {
+    return c.slots.empty() ? c.batch : std::ranges::max(c.slots) + 1;
   }
   KvView view(const Case& c, std::vector<float>& cache) const {
     return {.data = cache.data(),
-            .batch = c.batch,
+            .batch = cache_rows(c),
             .kv_heads = c.kv_heads,
             .capacity = capacity,
             .head_dim = c.head_dim,
@@ -65,7 +72,7 @@ struct Tensors {
 
   int64_t capacity;
   std::vector<float> q, keys, values;
-  std::vector<int32_t> lengths, pad;
+  std::vector<int32_t> lengths, pad, slots;
 };
 
 class CpuAttention : public ::testing::TestWithParam<Case> {};
@@ -76,10 +83,11 @@ TEST_P(CpuAttention, EqualsTheReference) {
   const AttentionShape shape{c.batch, c.q_len, c.kv_len, c.heads, c.kv_heads, c.head_dim};
   std::vector<float> expected(t.q.size());
   make_reference_ops()->attention(t.q.data(), t.view(c, t.keys), t.view(c, t.values),
-                                  {t.lengths, t.pad, c.q_len}, shape, expected.data());
+                                  {t.lengths, t.pad, c.q_len, c.slots}, shape, expected.data());
 
   Kernel kernel;
-  const AttentionKernel attention{c.heads, c.kv_heads, c.head_dim, 0, 1, 2, 3, 4, 5};
+  AttentionKernel attention{c.heads, c.kv_heads, c.head_dim, 0, 1, 2, 3, 4, 5};
+  if (!c.slots.empty()) attention.slots = 6;
   kernel.body = attention;
   if (c.specialized) kernel.dims = {c.batch, c.q_len, c.kv_len, t.capacity};
   auto compiler = CpuCompiler::find();
@@ -97,8 +105,8 @@ TEST_P(CpuAttention, EqualsTheReference) {
       std::vector<float>(static_cast<size_t>(attention_scratch_floats(attention, dims))));
   std::vector<float> shared(static_cast<size_t>(attention_shared_floats(attention, dims, threads)));
   std::vector<float> found(t.q.size(), -7.0f);
-  void* buffers[] = {t.q.data(),       t.keys.data(), t.values.data(),
-                     t.lengths.data(), t.pad.data(),  found.data()};
+  void* buffers[] = {t.q.data(),   t.keys.data(), t.values.data(), t.lengths.data(),
+                     t.pad.data(), found.data(),  t.slots.data()};
   for (int call = 0; call < 2;
        ++call) {  // the second finds the shared scratch as the first left it
     std::ranges::fill(found, -7.0f);
@@ -152,6 +160,42 @@ INSTANTIATE_TEST_SUITE_P(
              {0, 37},
              false,
              {80, 30}},
+        Case{"rows that are elsewhere in the cache",
+             3,
+             2,
+             50,
+             4,
+             2,
+             16,
+             2,
+             {0, 3, 0},
+             false,
+             {0, 40, 48},
+             {4, 0, 2}},
+        Case{"rows elsewhere, split over positions",
+             2,
+             1,
+             700,
+             2,
+             1,
+             64,
+             4,
+             {3, 0},
+             true,
+             {690, 0},
+             {1, 0}},
+        Case{"blocks of rows that are elsewhere, one half padding",
+             2,
+             70,
+             150,
+             6,
+             2,
+             24,
+             2,
+             {0, 37},
+             false,
+             {80, 80},
+             {2, 1}},
         Case{"a whole block", 1, 64, 64, 4, 2, 64, 2, {0}, true},
         Case{"blocks with a rest, one row half padding", 2, 70, 70, 6, 2, 24, 2, {0, 37}, false},
         Case{"queries behind a cache, head of 80", 1, 130, 200, 4, 1, 80, 3, {7}, true},

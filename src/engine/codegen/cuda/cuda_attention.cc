@@ -32,8 +32,8 @@ __device__ __forceinline__ void store_value(float* p, float x) { *p = x; }
 __device__ __forceinline__ void store_value(unsigned short* p, float x) { *p = TO_NARROW(x); }
 
 struct Sizes { long batch, q_len, capacity; };
-__device__ __forceinline__ const cache_t* head_of(const void* cache, long b, long head, long capacity) {
-  return (const cache_t*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
+__device__ __forceinline__ const cache_t* head_of(const void* cache, long row, long head, long capacity) {
+  return (const cache_t*)cache + (row * KV_HEADS + head) * capacity * HEAD_DIM;
 }
 )";
 
@@ -130,8 +130,8 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER))
   const long begin = first + split * chunk, stop = begin + chunk < past ? begin + chunk : past;
   const long head = (b * n.q_len + step) * HEADS + kv * GROUP + piece * PIECE;
   const int heads = GROUP - piece * PIECE < PIECE ? GROUP - (int)piece * PIECE : PIECE;
-  const cache_t* keys = head_of(args.buffers[KEYS], b, kv, n.capacity);
-  const cache_t* values = head_of(args.buffers[VALUES], b, kv, n.capacity);
+  const cache_t* keys = head_of(args.buffers[KEYS], CACHE_ROW(args, b), kv, n.capacity);
+  const cache_t* values = head_of(args.buffers[VALUES], CACHE_ROW(args, b), kv, n.capacity);
   const int lane = lane_of_thread(), warp = warp_of_thread();
   const int slot = threadIdx.x / LANES, d = threadIdx.x % LANES * PER;
   Part<cache_t> k[AHEAD] = {}, v[AHEAD] = {};
@@ -345,6 +345,9 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
       element_type(kernel.buffers[k.q].dtype, "unsigned short"),
       element_type(kernel.buffers[k.out].dtype, "unsigned short"), cuda_narrow_name(kernel, k),
       cuda_narrow_name(kernel, k));
+  text += k.slots ? fmt::format("#define CACHE_ROW(args, b) ((const int*)(args).buffers[{}])[b]\n",
+                                *k.slots)
+                  : "#define CACHE_ROW(args, b) (b)\n";
   text += kShared;
   text += sizes_text(kernel);
   if (tensor) {

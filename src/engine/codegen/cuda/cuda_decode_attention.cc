@@ -182,8 +182,8 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER))
   const int begin = first + split * chunk, stop = begin + chunk < past ? begin + chunk : past;
   const long head = (b * n.q_len + step) * HEADS + kv * GROUP + piece * PIECE;
   const int heads = GROUP - piece * PIECE < PIECE ? GROUP - piece * PIECE : PIECE;
-  const cache_t* keys = head_of(args.buffers[KEYS], b, kv, n.capacity);
-  const cache_t* values = head_of(args.buffers[VALUES], b, kv, n.capacity);
+  const cache_t* keys = head_of(args.buffers[KEYS], CACHE_ROW(args, b), kv, n.capacity);
+  const cache_t* values = head_of(args.buffers[VALUES], CACHE_ROW(args, b), kv, n.capacity);
   const int lane = lane_of_thread(), warp = warp_of_thread();
   uint4* const own_ring = ring + warp * (RING_TILES * TILE_BYTES / 16);
   const unsigned tiles = (unsigned)__cvta_generic_to_shared(own_ring);

@@ -47,8 +47,8 @@ extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, AT_LEAST((HEAD_DIM
   const int q_len = (int)n.q_len, before = ((const int*)args.buffers[LENGTHS])[b], kv_len = before + q_len;
   const int lane = lane_of_thread(), group = lane / 4, pair = lane % 4 * 2;
   const int first = ((const int*)args.buffers[PAD])[b];
-  const cache_t* keys = (const cache_t*)args.buffers[KEYS] + (b * KV_HEADS + head / GROUP) * n.capacity * HEAD_DIM;
-  const cache_t* values = (const cache_t*)args.buffers[VALUES] + (b * KV_HEADS + head / GROUP) * n.capacity * HEAD_DIM;
+  const cache_t* keys = head_of(args.buffers[KEYS], CACHE_ROW(args, b), head / GROUP, n.capacity);
+  const cache_t* values = head_of(args.buffers[VALUES], CACHE_ROW(args, b), head / GROUP, n.capacity);
   // Of the fragments' two rows, queries `own` and `own` + 8 of the prompt.
   const int own = t0 + warp_of_thread() * 16 + group;
   const long at = ((b * n.q_len + own) * HEADS + head) * HEAD_DIM + pair;
@@ -176,8 +176,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Arg
   const long t0 = (long)(gridDim.y - 1 - blockIdx.y) * QUERIES;  // the longest first
   const int row = threadIdx.x / 16 * OWN, part = threadIdx.x % 16;
   const long first = ((const int*)args.buffers[PAD])[b], before = ((const int*)args.buffers[LENGTHS])[b];
-  const cache_t* keys = (const cache_t*)args.buffers[KEYS] + (b * KV_HEADS + head / GROUP) * n.capacity * HEAD_DIM;
-  const cache_t* values = (const cache_t*)args.buffers[VALUES] + (b * KV_HEADS + head / GROUP) * n.capacity * HEAD_DIM;
+  const cache_t* keys = head_of(args.buffers[KEYS], CACHE_ROW(args, b), head / GROUP, n.capacity);
+  const cache_t* values = head_of(args.buffers[VALUES], CACHE_ROW(args, b), head / GROUP, n.capacity);
   const long at = ((b * n.q_len + t0) * HEADS + head) * HEAD_DIM;
   load_rows(q, QUERIES, (const query_t*)args.buffers[Q] + at, (long)HEADS * HEAD_DIM, n.q_len - t0);
   float own[OWN][ELEMENTS] = {}, largest[OWN], sum[OWN] = {};

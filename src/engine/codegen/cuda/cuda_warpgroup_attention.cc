@@ -245,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, PREFILL_BLOCKS) as
   const Sizes n = sizes_of(args);
   const int group = __shfl_sync(~0u, warp_of_thread(), 0) / 4, warp = warp_of_thread() % 4, q_len = (int)n.q_len;
   const auto part_of = [&](const void* cache, const Item& item) {
-    return (const cache_t*)cache + (item.b * KV_HEADS + item.head / GROUP) * n.capacity * HEAD_DIM;
+    return head_of(cache, CACHE_ROW(args, item.b), item.head / GROUP, n.capacity);
   };
   Item item = {};
   if (group == CONSUMERS) {

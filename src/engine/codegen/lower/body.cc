@@ -120,7 +120,7 @@ class BodyStudy {
         return visit_heads(x);
       case OpKind::kKvWrite:
         if (!is_parameter(body_, x)) return bad_input("expected a cache, found another value");
-        ASSAY_CHECK(expect_places(node.inputs[2], node.inputs[2]));
+        ASSAY_CHECK(expect_places(node.inputs[2], node.inputs.back()));
         return visit_heads(node.inputs[1]);
       case OpKind::kAttention:
       case OpKind::kFused:
@@ -131,9 +131,10 @@ class BodyStudy {
   }
 
   // Read by the row of the batch, wherever the body's rows are.
-  Status expect_places(ValueId lengths, ValueId pad) const {
-    if (is_parameter(body_, lengths) && is_parameter(body_, pad)) return {};
-    return bad_input("expected lengths and padding as parameters, found a value of the body");
+  Status expect_places(ValueId lengths, ValueId other) const {
+    if (is_parameter(body_, lengths) && is_parameter(body_, other)) return {};
+    return bad_input(
+        "expected lengths, padding and slots as parameters, found a value of the body");
   }
 
   Status visit_linear(size_t index, const Node& node) {

@@ -32,7 +32,7 @@ Kernel attention_kernel(const Graph& graph, const Node& node, const Specializati
   Kernel kernel;
   kernel.label = "attention";
   kernel.dims = dims;
-  static constexpr const char* kNames[] = {"q", "keys", "values", "lengths", "pad"};
+  static constexpr const char* kNames[] = {"q", "keys", "values", "lengths", "pad", "slots"};
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId value = node.inputs[i];
     kernel.buffers.push_back({kNames[i], graph.values[value].type.dtype, false, value});
@@ -47,7 +47,9 @@ Kernel attention_kernel(const Graph& graph, const Node& node, const Specializati
                                 .values = 2,
                                 .lengths = 3,
                                 .pad = 4,
-                                .out = 5};
+                                .out = static_cast<ir::BufferId>(node.inputs.size()),
+                                .slots = {}};
+  if (node.inputs.size() > 5) std::get<AttentionKernel>(kernel.body).slots = 5;
   return kernel;
 }
 

@@ -214,14 +214,16 @@ ExprId RowValues::in_text(ValueId lengths, ValueId pad, ExprId row) {
   return arena_.make(Op::kSelect, {is_padding, arena_.index(0), sub(position, first)});
 }
 
-// [batch, kv_heads, capacity, head_dim] at the row's batch, the column's head, the row's position.
+// [rows, kv_heads, capacity, head_dim] at the row's batch, or its slot, the column's head, the
+// row's position.
 ExprId RowValues::cache_index(ValueId cache, ExprId row, const Column& column) {
   const Node& write = body_.nodes[static_cast<size_t>(facts_.producers[cache])];
   const SymbolicShape& shape = body_.values[cache].type.shape;
-  const ExprId batch = arena_.make(Op::kIndexDiv, {row, dim(ir::DimSymbol::kQLen)});
+  ExprId cache_row = arena_.make(Op::kIndexDiv, {row, dim(ir::DimSymbol::kQLen)});
+  if (write.inputs.size() > 3) cache_row = parameter(write.inputs[3], cache_row);
   const ExprId head_dim = arena_.index(shape[3].factor());
   const ExprId head = arena_.make(Op::kIndexDiv, {column.first, head_dim});
-  const ExprId plane = add(mul(batch, arena_.index(shape[1].factor())), head);
+  const ExprId plane = add(mul(cache_row, arena_.index(shape[1].factor())), head);
   const ExprId vector =
       add(mul(plane, dim(ir::DimSymbol::kCapacity)), in_cache(write.inputs[2], row));
   Column in_head = column;

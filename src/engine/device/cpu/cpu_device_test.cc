@@ -17,6 +17,10 @@ TEST_P(CpuUnequalRows, GiveWhatEachGivesAlone) {
     rows.run(device, true, cache, false);
   }
   rows.run(device, true, CacheKind::kStatic, true);
+  for (const bool compiled : {false, true}) {
+    SCOPED_TRACE(compiled ? "named rows, compiled" : "named rows, eager");
+    rows.run(device, compiled, CacheKind::kStatic, compiled, CacheRows::kNamed);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, CpuUnequalRows, testing::Range(size_t{0}, families().size()),

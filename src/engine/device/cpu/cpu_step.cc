@@ -142,7 +142,7 @@ Status CpuStep::bind_inputs(const RunInputs& inputs, KvCache& cache) {
   }
   for (size_t i = 0; i < views_.size(); ++i) {
     const CachePart part = i % 2 == 0 ? CachePart::kKeys : CachePart::kValues;
-    ASSAY_TRY(views_[i], cache.extend(static_cast<int64_t>(i / 2), part, inputs.dims.q_len));
+    ASSAY_TRY(views_[i], cache.extend(static_cast<int64_t>(i / 2), part, inputs.dims.kv_len));
   }
   for (const CacheSlot& slot : cache_slots_) {
     const auto view = static_cast<size_t>(slot.cache.layer) * 2;
@@ -152,13 +152,13 @@ Status CpuStep::bind_inputs(const RunInputs& inputs, KvCache& cache) {
 }
 
 Status CpuStep::run(const RunInputs& inputs, KvCache& cache) {
-  assert(inputs.dims.kv_len == cache.length() + inputs.dims.q_len);
+  assert(rows_fit(inputs));
   DimValues most = inputs.dims;
   most.kv_len = std::max(most.kv_len, cache.shape().capacity);
   ASSAY_CHECK(reserve(most));
   ASSAY_CHECK(bind_inputs(inputs, cache));
   schedule_.run(inputs.dims, views_.empty() ? 0 : views_[0].capacity);
-  cache.commit(inputs.dims.q_len);
+  cache.commit(inputs.dims.kv_len);
   last_dims_ = inputs.dims;
   return {};
 }

@@ -104,7 +104,7 @@ Status EagerExecutor::allocate_outputs(const Node& node, const DimValues& dims) 
 }
 
 Status EagerExecutor::run(const RunInputs& inputs, KvCache& cache) {
-  assert(inputs.dims.kv_len == cache.length() + inputs.dims.q_len);
+  assert(rows_fit(inputs));
   for (const ValueId id : graph_.outputs) slots_[id].buffer = Buffer();
   bind_inputs(inputs);
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -112,7 +112,7 @@ Status EagerExecutor::run(const RunInputs& inputs, KvCache& cache) {
     ASSAY_CHECK(execute(graph_.nodes[i], inputs, cache));
     for (const ValueId id : frees_[i]) slots_[id].buffer = Buffer();
   }
-  cache.commit(inputs.dims.q_len);
+  cache.commit(inputs.dims.kv_len);
   last_dims_ = inputs.dims;
   return {};
 }
@@ -137,7 +137,13 @@ Status EagerExecutor::execute(const Node& node, const RunInputs& inputs, KvCache
   const int64_t x_count = count(x, dims);
   const int64_t width = last_dim(x, dims);
   const auto weight = [&](size_t i) -> const TensorView& { return weights_[node.inputs[i]]; };
-  const TokenPlaces places{inputs.lengths, inputs.pad, dims.q_len};
+  const TokenPlaces places{.lengths = inputs.lengths, .pad = inputs.pad, .q_len = dims.q_len};
+  // Where the node has the caches' rows as its input `slots`, in these.
+  const auto in_rows = [&](size_t slots) {
+    TokenPlaces named = places;
+    if (node.inputs.size() > slots) named.slots = inputs.slots;
+    return named;
+  };
   switch (node.op) {
     case OpKind::kEmbedding:
       ops_.embedding(i32(x, dims), weight(1), out_f32(node));
@@ -173,15 +179,15 @@ Status EagerExecutor::execute(const Node& node, const RunInputs& inputs, KvCache
       break;
     case OpKind::kKvWrite: {
       const auto& place = std::get<CacheSource>(graph_.values[x].source);
-      ASSAY_TRY(slots_[node.outputs[0]].cache, cache.extend(place.layer, place.part, dims.q_len));
-      ops_.kv_write(f32(node.inputs[1]), dims.q_len, inputs.lengths, slots_[node.outputs[0]].cache);
+      ASSAY_TRY(slots_[node.outputs[0]].cache, cache.extend(place.layer, place.part, dims.kv_len));
+      ops_.kv_write(f32(node.inputs[1]), in_rows(3), slots_[node.outputs[0]].cache);
       break;
     }
     case OpKind::kAttention: {
       const KvView& keys = slots_[node.inputs[1]].cache;
       const AttentionShape shape{dims.batch,      dims.q_len,    dims.kv_len,
                                  dim(x, 2, dims), keys.kv_heads, keys.head_dim};
-      ops_.attention(f32(x), keys, slots_[node.inputs[2]].cache, places, shape, out_f32(node));
+      ops_.attention(f32(x), keys, slots_[node.inputs[2]].cache, in_rows(5), shape, out_f32(node));
       break;
     }
     case OpKind::kLastRows:

@@ -211,7 +211,7 @@ size_t CudaStep::state_begin() const {
            .caches = {}};
   for (int64_t layer = 0; layer < plan_.layers; ++layer) {
     for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
-      ASSAY_TRY(const KvView view, cache.extend(layer, part, inputs.dims.q_len));
+      ASSAY_TRY(const KvView view, cache.extend(layer, part, inputs.dims.kv_len));
       bound.caches.push_back(view.data);
       bound.capacity = view.capacity;
     }
@@ -425,7 +425,7 @@ StepFeed::Places CudaStep::feed_places() const {
 }
 
 ::assay::Status CudaStep::run(const RunInputs& inputs, KvCache& cache) {
-  assert(inputs.dims.kv_len == cache.length() + inputs.dims.q_len);
+  assert(rows_fit(inputs));
   outputs_.clear();
   DimValues most = inputs.dims;
   most.kv_len = std::max(most.kv_len, cache.shape().capacity);
@@ -437,7 +437,7 @@ StepFeed::Places CudaStep::feed_places() const {
   ASSAY_CHECK(execute(bound));
   last_dims_ = inputs.dims;
   ASSAY_CHECK(feed_ ? take_tokens() : download_tokens());
-  cache.commit(inputs.dims.q_len);
+  cache.commit(inputs.dims.kv_len);
   return {};
 }
 
@@ -487,7 +487,7 @@ StepFeed::Places CudaStep::feed_places() const {
     const auto arrival = feed_->wait(arrived, inputs.dims.batch);
     if (!arrival && launch) launch = std::unexpected(arrival.error());
     if (!arrival) break;
-    cache.commit(1);
+    cache.commit(inputs.dims.kv_len + arrived);
     goes_on = sink(arrival->tokens, arrival->finite);
   }
   ASSAY_CHECK(launch);

@@ -42,7 +42,7 @@ struct Attention {
 
   const float* kv_head(const KvView& view, int64_t b, int64_t head) const {
     const int64_t kv = head / (shape.heads / shape.kv_heads);
-    return view.f32() + b * view.batch_stride + kv * view.head_stride;
+    return view.f32() + places.cache_row(b) * view.batch_stride + kv * view.head_stride;
   }
   int64_t offset(int64_t b, int64_t query, int64_t head) const {
     return ((b * shape.q_len + query) * shape.heads + head) * shape.head_dim;
@@ -181,14 +181,13 @@ class CpuOps final : public OpLibrary {
     });
   }
 
-  void kv_write(const float* x, int64_t q_len, std::span<const int32_t> lengths,
-                const KvView& cache) override {
+  void kv_write(const float* x, const TokenPlaces& places, const KvView& cache) override {
     const int64_t width = cache.kv_heads * cache.head_dim;
-    for_rows(cache.batch * q_len, width, [&](int64_t first, int64_t count) {
+    for_rows(places.batch() * places.q_len, width, [&](int64_t first, int64_t count) {
       for (int64_t t = first; t < first + count; ++t) {
-        const int64_t b = t / q_len;
-        float* row = cache.f32() + b * cache.batch_stride +
-                     (lengths[static_cast<size_t>(b)] + t % q_len) * cache.head_dim;
+        const int64_t b = t / places.q_len;
+        float* row = cache.f32() + places.cache_row(b) * cache.batch_stride +
+                     places.in_cache(b, t % places.q_len) * cache.head_dim;
         for (int64_t h = 0; h < cache.kv_heads; ++h) {
           std::copy_n(x + t * width + h * cache.head_dim, cache.head_dim,
                       row + h * cache.head_stride);

@@ -127,14 +127,13 @@ class ReferenceOps final : public OpLibrary {
     }
   }
 
-  void kv_write(const float* x, int64_t q_len, std::span<const int32_t> lengths,
-                const KvView& cache) override {
-    for (int64_t b = 0; b < cache.batch; ++b) {
-      for (int64_t q = 0; q < q_len; ++q) {
+  void kv_write(const float* x, const TokenPlaces& places, const KvView& cache) override {
+    for (int64_t b = 0; b < places.batch(); ++b) {
+      for (int64_t q = 0; q < places.q_len; ++q) {
         for (int64_t h = 0; h < cache.kv_heads; ++h, x += cache.head_dim) {
           std::copy_n(x, cache.head_dim,
-                      cache.f32() + b * cache.batch_stride + h * cache.head_stride +
-                          (lengths[static_cast<size_t>(b)] + q) * cache.head_dim);
+                      cache.f32() + places.cache_row(b) * cache.batch_stride +
+                          h * cache.head_stride + places.in_cache(b, q) * cache.head_dim);
         }
       }
     }
@@ -146,11 +145,11 @@ class ReferenceOps final : public OpLibrary {
     for (int64_t b = 0; b < shape.batch; ++b) {
       for (int64_t i = 0; i < shape.q_len; ++i) {
         const int64_t last = places.in_cache(b, i);
-        const int64_t first = std::min(places.first(b), last);
+        const int64_t first = std::min(places.first(b), last), row = places.cache_row(b);
         for (int64_t h = 0; h < shape.heads; ++h, q += shape.head_dim, out += shape.head_dim) {
           const int64_t kv = h / group;
-          attend(q, keys.f32() + b * keys.batch_stride + kv * keys.head_stride,
-                 values.f32() + b * values.batch_stride + kv * values.head_stride, first, last,
+          attend(q, keys.f32() + row * keys.batch_stride + kv * keys.head_stride,
+                 values.f32() + row * values.batch_stride + kv * values.head_stride, first, last,
                  shape.head_dim, out);
         }
       }

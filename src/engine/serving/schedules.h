@@ -1,0 +1,235 @@
+// For tests of every device: requests in slots that come and go in any order get the tokens that
+// each has alone.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/serving/batch.h"
+#include "engine/session/tiny_checkpoint.h"
+
+namespace assay::engine::test {
+
+// Random schedules of join, chunk, step, run and leave over one batch, whose slots are so reused
+// all the time. Before each run all positions that are in no use hold NaN.
+class Schedules {
+ public:
+  // Fills memory of the device with bytes of 0xff, a NaN, in the order of its other work.
+  using Poison = std::function<Status(std::byte* to, size_t bytes)>;
+
+  static constexpr int64_t kSlots = 4, kCapacity = 24, kEnd = 5;
+
+  // `base`: the device; weights are fp32, whose tokens no order of sums changes.
+  Schedules(const Family& family, ModelOptions base, bool compiled) : checkpoint_(family) {
+    Session alone = open(checkpoint_, {.dtype = DType::kF32, .threads = 1});
+    make_requests(alone);
+    base.dtype = DType::kF32;
+    base.rows = CacheRows::kNamed;
+    base.compiler.verify_passes = false;  // each pass has tests of its own
+    auto checkpoint = Checkpoint::open(checkpoint_.folder());
+    auto device = open_device(base);
+    EXPECT_TRUE(checkpoint && device);
+    auto model = Model::load(*std::move(checkpoint), base, *std::move(device));
+    EXPECT_TRUE(model) << model.error().message;
+    auto batch = Batch::create(
+        *model,
+        {.slots = kSlots, .capacity = kCapacity, .chunk = 6, .compiled = compiled, .ends = {kEnd}});
+    EXPECT_TRUE(batch) << batch.error().message;
+    batch_ = std::make_unique<Batch>(*std::move(batch));
+    held_.resize(kSlots);
+  }
+
+  Batch& batch() { return *batch_; }
+
+  void run(int64_t schedules, uint64_t seed, const Poison& poison) {
+    for (int64_t schedule = 0; schedule < schedules; ++schedule) {
+      random_ = Random(seed, static_cast<uint64_t>(schedule));
+      for (int64_t action = 0; action < 30; ++action) {
+        act(poison);
+        ASSERT_FALSE(testing::Test::HasFailure())
+            << "schedule " << schedule << " of seed " << seed << ", action " << action;
+      }
+    }
+    for (int64_t slot = 0; slot < kSlots; ++slot) give_back(slot);
+    EXPECT_EQ(batch_->free_slots(), kSlots);
+  }
+
+ private:
+  struct Request {
+    Prompt prompt;
+    std::vector<int32_t> tokens;  // that follow it, as long as there is room
+  };
+  // Somebody's slot: how much of the prompt and of the tokens it has been fed.
+  struct Held {
+    const Request* request = nullptr;
+    size_t fed = 0;
+
+    size_t length() const { return request->prompt.size(); }
+    bool decodes() const { return request != nullptr && fed >= length(); }
+    // The token that must follow now.
+    int32_t expected() const { return request->tokens[fed - length()]; }
+  };
+
+  int64_t below(int64_t bound) {
+    return static_cast<int64_t>(random_.below(static_cast<uint64_t>(bound)));
+  }
+
+  // Prompts whose tokens are the largest logits by so much that no order of sums makes others so.
+  void make_requests(Session& alone) {
+    constexpr size_t kRequests = 24;
+    const int64_t vocab = alone.config().vocab_size;
+    for (int tries = 0; requests_.size() < kRequests && tries < 1000; ++tries) {
+      Request request;
+      const int64_t length = 1 + below(kCapacity - 2);
+      for (int64_t i = 0; i < length; ++i)
+        request.prompt.push_back(static_cast<int32_t>(below(vocab)));
+      const Generation found =
+          generate(alone, PromptBatch::of({request.prompt}), kCapacity - length);
+      request.tokens = found.tokens.front();
+      if (std::ranges::all_of(found.logits, &is_clear)) requests_.push_back(std::move(request));
+    }
+    EXPECT_EQ(requests_.size(), kRequests);
+  }
+  static bool is_clear(const std::vector<float>& logits) {
+    std::vector<float> sorted = logits;
+    std::ranges::partial_sort(sorted, sorted.begin() + 2, std::greater());
+    return sorted[0] - sorted[1] > 1e-3F * std::max(1.0F, std::abs(sorted[0]));
+  }
+
+  void act(const Poison& poison) {
+    const int64_t slot = below(kSlots);
+    Held& held = held_[static_cast<size_t>(slot)];
+    switch (below(5)) {
+      case 0:
+        return take_one();
+      case 1:
+        if (below(3) == 0) give_back(slot);
+        return;
+      case 2:
+        if (held.request == nullptr || held.decodes()) return;
+        poison_unused(poison);
+        return feed_prompt(slot, held);
+      case 3:
+        poison_unused(poison);
+        return step(chosen());
+      default:
+        poison_unused(poison);
+        return run_some(chosen());
+    }
+  }
+
+  void take_one() {
+    const auto slot = batch_->join();
+    ASSERT_EQ(slot.has_value(), std::ranges::count(held_, nullptr, &Held::request) > 0);
+    if (!slot) return;
+    Held& held = held_[static_cast<size_t>(*slot)];
+    ASSERT_EQ(held.request, nullptr) << "somebody's slot";
+    held = {&requests_[static_cast<size_t>(below(std::ssize(requests_)))], 0};
+    EXPECT_EQ(batch_->length(*slot), 0);
+    EXPECT_EQ(batch_->next(*slot), -1);
+  }
+
+  void give_back(int64_t slot) {
+    Held& held = held_[static_cast<size_t>(slot)];
+    EXPECT_EQ(batch_->leave(slot).has_value(), held.request != nullptr);
+    held = {};
+  }
+
+  // A part of the prompt that is left, which may take several runs, or all of it.
+  void feed_prompt(int64_t slot, Held& held) {
+    const auto left = std::span(held.request->prompt).subspan(held.fed);
+    const size_t count = below(2) == 0 ? left.size() : 1 + random_.below(left.size());
+    const Status fed = batch_->extend(slot, left.first(count));
+    ASSERT_TRUE(fed) << fed.error().message;
+    held.fed += count;
+    if (held.decodes()) expect_next(slot, held);
+  }
+
+  void expect_next(int64_t slot, const Held& held) {
+    EXPECT_EQ(batch_->length(slot), static_cast<int64_t>(held.fed));
+    EXPECT_EQ(batch_->next(slot), held.expected()) << "slot " << slot << ", fed " << held.fed;
+    EXPECT_TRUE(batch_->logits_finite(slot));
+  }
+
+  // Some of the slots that can take a step, in any order.
+  std::vector<int64_t> chosen() {
+    std::vector<int64_t> slots;
+    for (int64_t slot = 0; slot < kSlots; ++slot) {
+      const Held& held = held_[static_cast<size_t>(slot)];
+      if (!held.decodes() || batch_->length(slot) == kCapacity || below(4) == 0) continue;
+      slots.insert(slots.begin() + below(std::ssize(slots) + 1), slot);
+    }
+    return slots;
+  }
+
+  void step(const std::vector<int64_t>& slots) {
+    if (slots.empty()) return;
+    std::vector<SlotToken> fed;
+    for (const int64_t slot : slots) fed.push_back({slot, batch_->next(slot)});
+    const Status stepped = batch_->step(fed);
+    ASSERT_TRUE(stepped) << stepped.error().message;
+    for (const int64_t slot : slots) {
+      Held& held = held_[static_cast<size_t>(slot)];
+      ++held.fed;
+      expect_next(slot, held);
+      EXPECT_FALSE(batch_->logits(slot).empty());
+    }
+  }
+
+  // Steps that go on by themselves until the sink, an end or the room ends a slot's.
+  void run_some(const std::vector<int64_t>& slots) {
+    const int64_t steps = 1 + below(12);
+    std::vector<int64_t> got(kSlots, 0), wanted(kSlots, steps);
+    for (const int64_t slot : slots) {
+      if (below(3) == 0) wanted[static_cast<size_t>(slot)] = 1 + below(steps);
+    }
+    const auto take = [&](int64_t slot, int32_t token) {
+      Held& held = held_[static_cast<size_t>(slot)];
+      ++held.fed;
+      EXPECT_EQ(token, held.expected()) << "slot " << slot << ", fed " << held.fed;
+      return ++got[static_cast<size_t>(slot)] < wanted[static_cast<size_t>(slot)];
+    };
+    const Status ran = batch_->run(slots, steps, take);
+    ASSERT_TRUE(ran) << ran.error().message;
+    for (const int64_t slot : slots) {
+      const Held& held = held_[static_cast<size_t>(slot)];
+      expect_next(slot, held);
+      const bool ended = held.expected() == kEnd || batch_->length(slot) == kCapacity;
+      EXPECT_TRUE(got[static_cast<size_t>(slot)] == wanted[static_cast<size_t>(slot)] || ended);
+      EXPECT_TRUE(batch_->logits(slot).empty());
+    }
+  }
+
+  void poison_unused(const Poison& poison) {
+    KvCache& cache = batch_->cache();
+    for (int64_t layer = 0; layer < cache.shape().layers; ++layer) {
+      for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
+        const auto view = cache.extend(layer, part, kCapacity);
+        ASSERT_TRUE(view);
+        for (int64_t head = 0; head < kSlots * view->kv_heads; ++head) {
+          const int64_t slot = head / view->kv_heads;
+          const bool taken = held_[static_cast<size_t>(slot)].request != nullptr;
+          const int64_t used = taken ? batch_->length(slot) : 0;
+          float* const first = view->f32() + head * view->head_stride + used * view->head_dim;
+          ASSERT_TRUE(poison(reinterpret_cast<std::byte*>(first),
+                             static_cast<size_t>((kCapacity - used) * view->head_dim) * 4));
+        }
+      }
+    }
+  }
+
+  TinyCheckpoint checkpoint_;
+  Random random_{1};
+  std::vector<Request> requests_;
+  std::unique_ptr<Batch> batch_;
+  std::vector<Held> held_;  // by slot
+};
+
+}  // namespace assay::engine::test
