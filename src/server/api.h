@@ -1,0 +1,82 @@
+// The APIs that clients speak: their requests read, their answers written. Nothing here knows of
+// HTTP or of an engine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/records/json.h"
+#include "base/result.h"
+#include "server/chat_template.h"
+#include "server/generation.h"
+
+namespace assay::server {
+
+// A request for a generation, before its prompt is ids.
+struct ApiRequest {
+  std::variant<std::string, std::vector<int32_t>, std::vector<ChatMessage>> prompt = {};
+  bool needs_template = true;  // false: a model without one gets the messages' texts as they are
+  std::optional<int64_t> most_tokens = {};  // absent: as many as there is room for
+  bool cut_to_room = false;                 // more than there is room for is no error
+  int64_t least_tokens = 0;
+  bool ignore_ends = false;
+  std::vector<std::string> stops = {};
+  bool stream = false;
+  bool tells_usage = true;  // at a stream's end
+  bool echo = false;        // the prompt's text stands before the answer
+};
+
+// How a generation went.
+struct ApiAnswer {
+  std::string text;
+  bool stopped = false;  // by an id that ends texts or a stop string; else its length is reached
+  int64_t prompt_tokens = 0;
+  int64_t new_tokens = 0;
+  GenerationTimes times;
+};
+
+struct ServedModel {
+  std::string name;
+  std::string digest;        // of its weights; empty: not known
+  std::string architecture;  // "llama"
+  std::string dtype;
+  int64_t weight_bytes = 0;
+  int64_t capacity = 0;  // tokens of a request
+  int64_t vocab_size = 0;
+  int64_t started_s = 0;  // since the epoch
+  std::string version;    // of this program
+};
+
+// One answer's words: as a whole, or as the events of a stream. Numbered, so that clients can tell
+// answers apart.
+class AnswerShape {
+ public:
+  virtual ~AnswerShape() = default;
+  virtual Json whole(const ApiAnswer& answer) const = 0;
+  virtual std::string_view stream_type() const = 0;
+  virtual std::string begin() const = 0;  // before the first piece
+  virtual std::string piece(const std::string& text) const = 0;
+  virtual std::string last(const ApiAnswer& answer, bool tells_usage) const = 0;
+  virtual std::string failure(const std::string& message) const = 0;
+};
+
+enum class ApiKind { kCompletion, kChat, kOllamaGenerate, kOllamaChat };
+
+// bad_input names the member: another type, out of bounds, or asked for and not to be had here.
+Result<ApiRequest> parse_api_request(ApiKind kind, const Json& body);
+std::unique_ptr<AnswerShape> answer_shape(ApiKind kind, const ServedModel& model, int64_t number);
+
+// The body of an answer with an error, as the API of the path has it.
+std::string api_error(std::string_view path, int status, const std::string& message);
+
+Json openai_models(const ServedModel& model);
+Json ollama_tags(const ServedModel& model);
+Json ollama_show(const ServedModel& model, bool chats);
+Json ollama_ps(const ServedModel& model);
+
+}  // namespace assay::server

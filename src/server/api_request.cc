@@ -1,0 +1,252 @@
+// Reads requests. A member that would change what is generated and can't be had is refused by name;
+// others are left alone, as these APIs' servers do.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text/text.h"
+#include "server/api.h"
+
+namespace assay::server {
+namespace {
+
+constexpr std::string_view kRequest = "request";
+constexpr int64_t kMostTokens = 1'000'000;
+constexpr size_t kMostStops = 16;
+constexpr size_t kMostStopBytes = 1000;
+
+const Json& at(const Json& object, std::string_view key) {
+  static const Json nothing;
+  if (!object.is_object()) return nothing;
+  const auto found = object.find(key);
+  return found == object.end() ? nothing : *found;
+}
+
+std::unexpected<Error> refuse(std::string_view key, std::string_view expected, const Json& found) {
+  return bad_input("{}: expected {}, found {}", key, expected, quoted_excerpt(to_json_line(found)));
+}
+
+Result<std::optional<int64_t>> count_at(const Json& object, std::string_view key, int64_t least) {
+  const Json& value = at(object, key);
+  if (value.is_null()) return std::nullopt;
+  const bool fits = value.is_number_integer() && value >= least && value <= kMostTokens;
+  if (!fits)
+    return refuse(key, fmt::format("a whole number from {} to {}", least, kMostTokens), value);
+  return value.get<int64_t>();
+}
+
+Result<bool> flag_at(const Json& object, std::string_view key, bool otherwise) {
+  return json_bool_or(object, key, otherwise, kRequest);
+}
+
+// A number that has to be this, or absent.
+Status demand_neutral(const Json& object, std::string_view key, double neutral,
+                      std::string_view why) {
+  const Json& value = at(object, key);
+  if (value.is_null() || (value.is_number() && value.get<double>() == neutral)) return {};
+  return refuse(key, fmt::format("{:g}, since {}", neutral, why), value);
+}
+
+Status demand_nothing(const Json& object, std::string_view key, std::string_view why) {
+  const Json& value = at(object, key);
+  const bool is_nothing = value.is_null() || value == false || value == "" ||
+                          ((value.is_array() || value.is_object()) && value.empty());
+  if (is_nothing) return {};
+  return refuse(key, fmt::format("nothing, since {}", why), value);
+}
+
+// This server takes the likeliest token.
+Status demand_greedy(const Json& object) {
+  constexpr std::string_view kWhy = "this server takes the likeliest token";
+  ASSAY_CHECK(demand_neutral(object, "temperature", 0, kWhy));
+  for (const char* const key : {"presence_penalty", "frequency_penalty"})
+    ASSAY_CHECK(demand_neutral(object, key, 0, kWhy));
+  for (const char* const key : {"repetition_penalty", "repeat_penalty"})
+    ASSAY_CHECK(demand_neutral(object, key, 1, kWhy));
+  return demand_nothing(object, "logit_bias", kWhy);
+}
+
+Result<std::vector<std::string>> stops_at(const Json& object) {
+  const Json& value = at(object, "stop");
+  std::vector<std::string> stops;
+  if (value.is_null()) return stops;
+  if (value.is_string()) {
+    stops.push_back(value.get<std::string>());
+  } else if (value.is_array() && value.size() <= kMostStops) {
+    for (const Json& one : value) {
+      if (!one.is_string()) return refuse("stop", "texts", one);
+      stops.push_back(one.get<std::string>());
+    }
+  } else {
+    return refuse("stop", fmt::format("a text, or at most {} of them", kMostStops), value);
+  }
+  for (const std::string& stop : stops) {
+    if (stop.empty() || stop.size() > kMostStopBytes)
+      return bad_input("stop: expected texts of 1 to {} bytes, found {}", kMostStopBytes,
+                       counted(std::ssize(stop), "byte"));
+  }
+  return stops;
+}
+
+// A text, or a list of parts that are texts.
+Result<std::string> content_at(const Json& message) {
+  const Json& content = at(message, "content");
+  if (content.is_string()) return content.get<std::string>();
+  if (content.is_null()) return std::string();
+  std::string text;
+  if (!content.is_array()) return refuse("content", "a text or a list of parts", content);
+  for (const Json& part : content) {
+    if (at(part, "type") != "text" || !at(part, "text").is_string())
+      return refuse("content", "parts of type text", part);
+    text += at(part, "text").get<std::string>();
+  }
+  return text;
+}
+
+Result<std::vector<ChatMessage>> messages_at(const Json& body) {
+  const Json& list = at(body, "messages");
+  if (!list.is_array() || list.empty()) return refuse("messages", "a list of messages", list);
+  std::vector<ChatMessage> messages;
+  for (const Json& one : list) {
+    ChatMessage message;
+    ASSAY_TRY(message.role, json_string(one, "role", "messages"));
+    if (message.role == "developer") message.role = "system";
+    ASSAY_CHECK(demand_nothing(one, "tool_calls", "this server calls no tools"));
+    ASSAY_CHECK(demand_nothing(one, "images", "the model reads text alone"));
+    ASSAY_TRY(message.content, content_at(one));
+    messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+Result<std::vector<int32_t>> ids_of(const Json& list) {
+  std::vector<int32_t> ids;
+  for (const Json& one : list) {
+    if (!one.is_number_integer() || one < 0 || one > INT32_MAX)
+      return refuse("prompt", "token ids", one);
+    ids.push_back(one.get<int32_t>());
+  }
+  return ids;
+}
+
+Status read_prompt(const Json& body, ApiRequest& request) {
+  const Json* prompt = &at(body, "prompt");
+  const bool is_list = prompt->is_array() && !prompt->empty() &&
+                       (prompt->front().is_array() || prompt->front().is_string());
+  if (is_list) {
+    if (prompt->size() > 1)
+      return bad_input("prompt: expected one prompt a request, found {}", prompt->size());
+    prompt = &prompt->front();
+  }
+  if (prompt->is_string()) {
+    request.prompt = prompt->get<std::string>();
+    return {};
+  }
+  if (!prompt->is_array()) return refuse("prompt", "a text or token ids", *prompt);
+  ASSAY_TRY(request.prompt, ids_of(*prompt));
+  return {};
+}
+
+Status read_openai(const Json& body, ApiRequest& request) {
+  ASSAY_CHECK(demand_greedy(body));
+  constexpr std::string_view kNoLogprobs = "this server tells no probabilities";
+  ASSAY_CHECK(demand_nothing(body, "logprobs", kNoLogprobs));
+  ASSAY_CHECK(demand_nothing(body, "top_logprobs", kNoLogprobs));
+  ASSAY_CHECK(demand_neutral(body, "n", 1, "the likeliest answer is one"));
+  ASSAY_CHECK(demand_neutral(body, "best_of", 1, "the likeliest answer is one"));
+  ASSAY_CHECK(demand_nothing(body, "suffix", "the model goes on from a prompt alone"));
+  ASSAY_CHECK(demand_nothing(body, "tools", "this server calls no tools"));
+  const Json& format = at(body, "response_format");
+  if (!format.is_null() && at(format, "type") != "text")
+    return refuse("response_format", "text", format);
+  ASSAY_TRY(request.most_tokens, count_at(body, "max_completion_tokens", 1));
+  if (!request.most_tokens) {
+    ASSAY_TRY(request.most_tokens, count_at(body, "max_tokens", 1));
+  }
+  ASSAY_TRY(const auto least, count_at(body, "min_tokens", 0));
+  request.least_tokens = least.value_or(0);
+  ASSAY_TRY(request.ignore_ends, flag_at(body, "ignore_eos", false));
+  ASSAY_TRY(request.stops, stops_at(body));
+  ASSAY_TRY(request.stream, flag_at(body, "stream", false));
+  ASSAY_TRY(request.tells_usage, flag_at(at(body, "stream_options"), "include_usage", false));
+  return {};
+}
+
+Status read_ollama(const Json& body, ApiRequest& request) {
+  const Json& options = at(body, "options");
+  if (!options.is_null() && !options.is_object()) return refuse("options", "an object", options);
+  ASSAY_CHECK(demand_greedy(options));
+  ASSAY_CHECK(demand_nothing(body, "images", "the model reads text alone"));
+  ASSAY_CHECK(demand_nothing(body, "tools", "this server calls no tools"));
+  ASSAY_CHECK(demand_nothing(body, "format", "answers are plain text"));
+  ASSAY_CHECK(demand_nothing(body, "template", "the model's own is used"));
+  ASSAY_CHECK(demand_nothing(body, "suffix", "the model goes on from a prompt alone"));
+  ASSAY_TRY(const auto most, count_at(options, "num_predict", -2));
+  if (most && *most >= 0) request.most_tokens = std::max<int64_t>(*most, 1);
+  request.cut_to_room = true;
+  ASSAY_TRY(request.stops, stops_at(options));
+  ASSAY_TRY(request.stream, flag_at(body, "stream", true));
+  return {};
+}
+
+Status read_completion(const Json& body, ApiRequest& request) {
+  constexpr int64_t kDefaultTokens = 16;  // this API's
+  ASSAY_CHECK(read_openai(body, request));
+  ASSAY_CHECK(read_prompt(body, request));
+  ASSAY_TRY(request.echo, flag_at(body, "echo", false));
+  if (!request.most_tokens) request.most_tokens = kDefaultTokens;
+  return {};
+}
+
+Status read_chat(const Json& body, ApiRequest& request) {
+  ASSAY_CHECK(read_openai(body, request));
+  ASSAY_TRY(request.prompt, messages_at(body));
+  return {};
+}
+
+Status read_ollama_generate(const Json& body, ApiRequest& request) {
+  ASSAY_CHECK(read_ollama(body, request));
+  ASSAY_TRY(const std::string text, json_string_or(body, "prompt", "", kRequest));
+  ASSAY_TRY(const std::string system, json_string_or(body, "system", "", kRequest));
+  ASSAY_TRY(const bool raw, flag_at(body, "raw", false));
+  if (raw) {
+    request.prompt = text;
+    return {};
+  }
+  std::vector<ChatMessage> messages;
+  if (!system.empty()) messages.push_back({"system", system});
+  messages.push_back({"user", text});
+  request.prompt = std::move(messages);
+  request.needs_template = false;
+  return {};
+}
+
+Status read_ollama_chat(const Json& body, ApiRequest& request) {
+  ASSAY_CHECK(read_ollama(body, request));
+  ASSAY_TRY(request.prompt, messages_at(body));
+  return {};
+}
+
+}  // namespace
+
+Result<ApiRequest> parse_api_request(ApiKind kind, const Json& body) {
+  if (!body.is_object()) return bad_input("request: expected a JSON object, found another value");
+  const auto read = [&] {
+    switch (kind) {
+      case ApiKind::kCompletion:
+        return read_completion;
+      case ApiKind::kChat:
+        return read_chat;
+      case ApiKind::kOllamaGenerate:
+        return read_ollama_generate;
+      case ApiKind::kOllamaChat:
+        return read_ollama_chat;
+    }
+    std::unreachable();
+  }();
+  ApiRequest request;
+  ASSAY_CHECK(read(body, request));
+  return request;
+}
+
+}  // namespace assay::server

@@ -1,0 +1,326 @@
+#include "server/service.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "base/text/text.h"
+#include "server/stop_strings.h"
+
+namespace assay::server {
+
+struct ServiceCounters {
+  int64_t ok = 0, refused = 0, cancelled = 0, failed = 0;
+  int64_t prompt_tokens = 0, new_tokens = 0;
+};
+
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr int kRetryAfter_s = 1;
+
+// One generation on its way to its client.
+class AnsweredGeneration final : public TokenListener {
+ public:
+  AnsweredGeneration(std::shared_ptr<Answer> answer, std::unique_ptr<AnswerShape> shape,
+                     const ApiRequest& request, const engine::Tokenizer* tokenizer,
+                     ServiceCounters& counters)
+      : answer_(std::move(answer)),
+        shape_(std::move(shape)),
+        stops_(request.stops),
+        stream_(request.stream),
+        tells_usage_(request.tells_usage),
+        counters_(counters) {
+    if (tokenizer) text_.emplace(*tokenizer);
+  }
+
+  void begin(int64_t prompt_tokens, const std::string& echo) {
+    told_.prompt_tokens = prompt_tokens;
+    counters_.prompt_tokens += prompt_tokens;
+    if (stream_) {
+      answer_->begin(shape_->stream_type());
+      answer_->write(shape_->begin());
+    }
+    say(echo);
+  }
+
+  bool tokens(std::span<const int32_t> ids) override {
+    if (stops_.found()) return false;
+    for (const int32_t id : ids) {
+      ++told_.new_tokens;
+      ++counters_.new_tokens;
+      say(stops_.push(text_ ? text_->push(id) : fmt::format("{} ", id)));
+      if (stops_.found()) return false;
+    }
+    return true;
+  }
+
+  void ended(Finish finish, const GenerationTimes& times, const std::string& error) override {
+    told_.times = times;
+    if (finish == Finish::kFailed) return fail(error);
+    if (finish == Finish::kCancelled && !stops_.found()) {
+      ++counters_.cancelled;
+      return;
+    }
+    told_.stopped = finish == Finish::kStop || stops_.found();
+    if (text_) say(stops_.push(text_->finish()));
+    told_.stopped = told_.stopped || stops_.found();
+    say(stops_.finish());
+    ++counters_.ok;
+    if (!stream_) return answer_->send(200, kJson, to_json_line(shape_->whole(told_)));
+    answer_->write(shape_->last(told_, tells_usage_));
+    answer_->end();
+  }
+
+ private:
+  void say(const std::string& text) {
+    if (text.empty()) return;
+    if (stream_) {
+      answer_->write(shape_->piece(text));
+    } else {
+      told_.text += text;
+    }
+  }
+
+  void fail(const std::string& error) {
+    ++counters_.failed;
+    if (!stream_) return answer_->refuse(500, error);
+    answer_->write(shape_->failure(error));
+    // Without the stream's last event and its end a client knows that it is cut.
+    answer_.reset();
+  }
+
+  std::shared_ptr<Answer> answer_;
+  std::unique_ptr<AnswerShape> shape_;
+  StopStrings stops_;
+  bool stream_;
+  bool tells_usage_;
+  ServiceCounters& counters_;
+  std::optional<engine::TokenStream> text_;
+  ApiAnswer told_;
+};
+
+}  // namespace
+
+struct Service::Impl {
+  ServedModel model;
+  Generator& generator;
+  const engine::Tokenizer* tokenizer;
+  std::optional<ChatTemplate> chat;
+  ServiceCounters counters = {};
+  int64_t numbers = 0;
+
+  using Serve = void (Impl::*)(const ServedRequest&, const std::shared_ptr<Answer>&);
+  struct Route {
+    std::string_view method;
+    std::string_view path;
+    Serve serve;
+  };
+
+  void send(const std::shared_ptr<Answer>& answer, const Json& json) const {
+    answer->send(200, kJson, to_json_line(json));
+  }
+
+  // The body, or nothing where it was refused.
+  std::optional<Json> body_of(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+    auto body = parse_json(request.body, "body");
+    if (body && body->is_object()) return *std::move(body);
+    refuse(answer, 400,
+           body ? "body: expected a JSON object, found another value" : body.error().message);
+    return std::nullopt;
+  }
+
+  void refuse(const std::shared_ptr<Answer>& answer, int status, const std::string& message) {
+    ++counters.refused;
+    answer->refuse(status, message);
+  }
+
+  // True unless the request names another model, which was refused.
+  bool is_served(const Json& body, const std::shared_ptr<Answer>& answer) {
+    for (const char* const key : {"model", "name"}) {
+      const auto named = body.find(key);
+      if (named == body.end() || named->is_null()) continue;
+      if (*named == model.name || *named == model.name + ":latest") continue;
+      refuse(answer, 404,
+             fmt::format("model: expected {}, found {}", json_quoted(model.name),
+                         quoted_excerpt(to_json_line(*named))));
+      return false;
+    }
+    return true;
+  }
+
+  Result<std::vector<int32_t>> encode(const std::string& text, bool add_special) const {
+    if (!tokenizer)
+      return bad_input(
+          "prompt: expected token ids, since the model has no tokenizer, found a text");
+    return tokenizer->encode(text, add_special);
+  }
+
+  Result<std::vector<int32_t>> ids_of(const ApiRequest& request) const {
+    if (const auto* const ids = std::get_if<std::vector<int32_t>>(&request.prompt)) return *ids;
+    if (const auto* const text = std::get_if<std::string>(&request.prompt))
+      return encode(*text, true);
+    const auto& messages = std::get<std::vector<ChatMessage>>(request.prompt);
+    if (chat) {
+      ASSAY_TRY(const std::string text, chat->render(messages));
+      return encode(text, false);  // the template has the special tokens
+    }
+    if (request.needs_template)
+      return bad_input("messages: expected a model with a chat template, found one without");
+    std::string text;
+    for (const ChatMessage& message : messages)
+      text += (text.empty() ? "" : "\n") + message.content;
+    return encode(text, true);
+  }
+
+  Result<TokenAsk> token_ask(const ApiRequest& request) const {
+    TokenAsk ask;
+    ASSAY_TRY(ask.prompt, ids_of(request));
+    if (ask.prompt.empty()) return bad_input("prompt: expected at least one token, found none");
+    for (const int32_t id : ask.prompt) {
+      if (id < 0 || id >= model.vocab_size)
+        return bad_input("prompt: expected ids below {}, found {}", model.vocab_size, id);
+    }
+    const int64_t room = model.capacity - std::ssize(ask.prompt);
+    if (room < 1 || (!request.cut_to_room && request.most_tokens.value_or(1) > room)) {
+      return bad_input("prompt: expected at most {} tokens with the new ones, found {} and {}",
+                       model.capacity, ask.prompt.size(), request.most_tokens.value_or(1));
+    }
+    ask.most_tokens = std::min(request.most_tokens.value_or(room), room);
+    ask.least_tokens = request.least_tokens;
+    ask.ignore_ends = request.ignore_ends;
+    return ask;
+  }
+
+  void generate(ApiKind kind, const ServedRequest& asked, const std::shared_ptr<Answer>& answer) {
+    const auto body = body_of(asked, answer);
+    if (!body || !is_served(*body, answer)) return;
+    const auto request = parse_api_request(kind, *body);
+    if (!request) return refuse(answer, 400, request.error().message);
+    auto ask = token_ask(*request);
+    if (!ask) return refuse(answer, 400, ask.error().message);
+    const int64_t prompt_tokens = std::ssize(ask->prompt);
+    std::string echo;
+    if (request->echo && tokenizer) echo = tokenizer->decode(ask->prompt, true);
+    auto generation = std::make_shared<AnsweredGeneration>(
+        answer, answer_shape(kind, model, numbers++), *request, tokenizer, counters);
+    const auto number = generator.ask(*std::move(ask), generation);
+    if (!number) {
+      ++counters.refused;
+      return answer->refuse(503, "expected fewer requests, found as many waiting as may",
+                            kRetryAfter_s);
+    }
+    answer->when_gone([this, number = *number] { generator.cancel(number); });
+    generation->begin(prompt_tokens, echo);
+  }
+
+  void completion(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+    generate(ApiKind::kCompletion, request, answer);
+  }
+  void chat_completion(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+    generate(ApiKind::kChat, request, answer);
+  }
+  void ollama_generate(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+    generate(ApiKind::kOllamaGenerate, request, answer);
+  }
+  void ollama_chat(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+    generate(ApiKind::kOllamaChat, request, answer);
+  }
+  void models(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    send(answer, openai_models(model));
+  }
+  void tags(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    send(answer, ollama_tags(model));
+  }
+  void ps(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    send(answer, ollama_ps(model));
+  }
+  void show(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+    const auto body = body_of(request, answer);
+    if (body && is_served(*body, answer)) send(answer, ollama_show(model, chat.has_value()));
+  }
+  void version(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    send(answer, {{"version", model.version}});
+  }
+  void health(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    send(answer, {{"status", "ok"}});
+  }
+
+  // vLLM's question ("prompt") and llama.cpp's ("content").
+  void tokenize(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+    const auto body = body_of(request, answer);
+    if (!body) return;
+    const bool as_llama = !body->contains("prompt");
+    const auto text = json_string(*body, as_llama ? "content" : "prompt", "body");
+    if (!text) return refuse(answer, 400, text.error().message);
+    const auto special =
+        json_bool_or(*body, as_llama ? "add_special" : "add_special_tokens", !as_llama, "body");
+    if (!special) return refuse(answer, 400, special.error().message);
+    const auto ids = encode(*text, *special);
+    if (!ids) return refuse(answer, 400, ids.error().message);
+    send(answer, {{"count", ids->size()}, {"max_model_len", model.capacity}, {"tokens", *ids}});
+  }
+
+  void metrics(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    std::string text;
+    const auto add = [&](const char* name, const char* type, const char* help, int64_t value,
+                         const std::string& labels = "") {
+      if (text.find(fmt::format("# TYPE {} ", name)) == std::string::npos)
+        text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+      text += fmt::format("{}{} {}\n", name, labels, value);
+    };
+    const QueueState queue = generator.state();
+    const char* const ended = "Generations that ended, and requests that were refused.";
+    add("assay_requests_total", "counter", ended, counters.ok, "{outcome=\"ok\"}");
+    add("assay_requests_total", "counter", ended, counters.refused, "{outcome=\"refused\"}");
+    add("assay_requests_total", "counter", ended, counters.cancelled, "{outcome=\"cancelled\"}");
+    add("assay_requests_total", "counter", ended, counters.failed, "{outcome=\"failed\"}");
+    add("assay_prompt_tokens_total", "counter", "Tokens of prompts.", counters.prompt_tokens);
+    add("assay_new_tokens_total", "counter", "Tokens generated.", counters.new_tokens);
+    add("assay_requests_running", "gauge", "Generations under way.", queue.running);
+    add("assay_requests_waiting", "gauge", "Generations that wait for a slot.", queue.waiting);
+    add("assay_slots", "gauge", "Generations at a time.", queue.slots);
+    answer->send(200, "text/plain; version=0.0.4", std::move(text));
+  }
+
+  static constexpr auto kRoutes = std::to_array<Route>({
+      {"POST", "/v1/completions", &Impl::completion},
+      {"POST", "/v1/chat/completions", &Impl::chat_completion},
+      {"GET", "/v1/models", &Impl::models},
+      {"POST", "/api/generate", &Impl::ollama_generate},
+      {"POST", "/api/chat", &Impl::ollama_chat},
+      {"GET", "/api/tags", &Impl::tags},
+      {"GET", "/api/ps", &Impl::ps},
+      {"POST", "/api/show", &Impl::show},
+      {"GET", "/api/version", &Impl::version},
+      {"POST", "/tokenize", &Impl::tokenize},
+      {"GET", "/health", &Impl::health},
+      {"GET", "/metrics", &Impl::metrics},
+  });
+};
+
+Service::Service(ServedModel model, Generator& generator, const engine::Tokenizer* tokenizer,
+                 std::optional<ChatTemplate> chat)
+    : impl_(new Impl{std::move(model), generator, tokenizer, std::move(chat)}) {}
+Service::~Service() = default;
+
+void Service::serve(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+  bool has_path = false;
+  for (const Impl::Route& route : Impl::kRoutes) {
+    if (route.path != request.path) continue;
+    has_path = true;
+    const bool fits =
+        route.method == request.method || (route.method == "GET" && request.method == "HEAD");
+    if (fits) return ((*impl_).*route.serve)(request, answer);
+  }
+  if (has_path)
+    return impl_->refuse(
+        answer, 405,
+        fmt::format("{}: expected another method, found {}", request.path, request.method));
+  impl_->refuse(
+      answer, 404,
+      fmt::format("expected a path that is served, found {}", quoted_excerpt(request.path)));
+}
+
+}  // namespace assay::server

@@ -1,0 +1,392 @@
+// The APIs over a scheduler whose engine is a toy: clients' requests, byte for byte their answers.
+#include "server/service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <semaphore>
+#include <set>
+#include <thread>
+
+#include "base/text/text.h"
+#include "server/scheduler.h"
+#include "server/stop_strings.h"
+
+namespace assay::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int32_t kEnd = 99;
+
+// Each next token is the one before it and one; 99 ends a text. A slot's prompt has to come in
+// order.
+class CountingEngine final : public SlotEngine {
+ public:
+  explicit CountingEngine(int64_t slots) : latest_(static_cast<size_t>(slots)) {}
+  int64_t slots() const override { return std::ssize(latest_); }
+  int64_t capacity() const override { return 50; }
+  std::optional<int64_t> join() override {
+    for (int64_t slot = 0; slot < slots(); ++slot) {
+      if (used_.insert(slot).second) return slot;
+    }
+    return std::nullopt;
+  }
+  void leave(int64_t slot) override { EXPECT_EQ(used_.erase(slot), 1u); }
+  Status extend(int64_t slot, std::span<const int32_t> ids) override {
+    if (gated) gate.acquire();
+    if (ids.back() == 13) return environment_error("expected no 13, found one");
+    chunks.push_back(std::ssize(ids));
+    latest_[static_cast<size_t>(slot)] = ids.back() + 1;
+    return {};
+  }
+  Status step(std::span<const FedToken> fed) override {
+    ++steps;
+    most_stepped = std::max(most_stepped, std::ssize(fed));
+    for (const FedToken& one : fed) {
+      EXPECT_TRUE(used_.contains(one.slot));
+      EXPECT_EQ(one.id, latest_[static_cast<size_t>(one.slot)]);
+      ++latest_[static_cast<size_t>(one.slot)];
+    }
+    return {};
+  }
+  int32_t next(int64_t slot) const override { return latest_[static_cast<size_t>(slot)]; }
+  bool ends_text(int32_t id) const override { return id == kEnd; }
+
+  std::vector<int64_t> chunks = {};
+  bool gated = false;
+  std::counting_semaphore<> gate{0};  // an extend() waits for one each
+  int64_t steps = 0;
+  ptrdiff_t most_stepped = 0;
+
+ private:
+  std::vector<int32_t> latest_;
+  std::set<int64_t> used_ = {};
+};
+
+// An answer as its client sees it.
+class SeenAnswer final : public Answer {
+ public:
+  ~SeenAnswer() override = default;
+  void send(int code, std::string_view, std::string body) override {
+    status = code;
+    bytes = std::move(body);
+    done = true;
+  }
+  void refuse(int code, const std::string& message, std::optional<int> retry) override {
+    status = code;
+    bytes = message;
+    retry_after_s = retry;
+    done = true;
+  }
+  void begin(std::string_view of_type) override {
+    status = 200;
+    type = of_type;
+  }
+  void write(std::string more) override { bytes += more; }
+  void end() override { done = true; }
+  void when_gone(std::function<void()> tell) override { go = std::move(tell); }
+
+  int status = 0;
+  std::string bytes, type;
+  std::optional<int> retry_after_s;
+  bool done = false;
+  std::function<void()> go;
+};
+
+ServedModel toy() {
+  ServedModel model;
+  model.name = "toy";
+  model.architecture = "llama";
+  model.capacity = 50;
+  model.vocab_size = 100;
+  return model;
+}
+
+class ServiceTest : public testing::Test {
+ protected:
+  void start(int64_t slots = 2, const SchedulerOptions& options = {}) {
+    auto engine = std::make_unique<CountingEngine>(slots);
+    engine_ = engine.get();
+    scheduler_ =
+        std::make_unique<Scheduler>(std::move(engine), options, [this](std::function<void()> work) {
+          const std::lock_guard lock(mutex_);
+          work_.push_back(std::move(work));
+          more_.notify_all();
+        });
+    service_ = std::make_unique<Service>(toy(), *scheduler_, nullptr, std::nullopt);
+  }
+  void TearDown() override { scheduler_.reset(); }
+
+  std::shared_ptr<SeenAnswer> ask(const std::string& path, const Json& body,
+                                  const std::string& method = "POST") {
+    auto answer = std::make_shared<SeenAnswer>();
+    service_->serve({method, path, "", body.is_string() ? body.get<std::string>() : body.dump()},
+                    answer);
+    return answer;
+  }
+
+  // Runs what the scheduler delivers until this holds.
+  void until(const std::function<bool()>& holds) {
+    while (!holds()) {
+      std::unique_lock lock(mutex_);
+      ASSERT_TRUE(more_.wait_for(lock, std::chrono::seconds(10), [&] { return !work_.empty(); }));
+      auto work = std::move(work_.front());
+      work_.pop_front();
+      lock.unlock();
+      work();
+    }
+  }
+  Json answered(const std::string& path, const Json& body) {
+    const auto answer = ask(path, body);
+    until([&] { return answer->done; });
+    EXPECT_EQ(answer->status, 200) << answer->bytes;
+    return Json::parse(answer->bytes);
+  }
+  std::string refused(const std::string& path, const Json& body, int status = 400) {
+    const auto answer = ask(path, body);
+    EXPECT_TRUE(answer->done);
+    EXPECT_EQ(answer->status, status) << answer->bytes;
+    return answer->bytes;
+  }
+
+  CountingEngine* engine_ = nullptr;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<Service> service_;
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::deque<std::function<void()>> work_;
+};
+
+TEST_F(ServiceTest, ACompletionHasItsTextUsageAndTimings) {
+  start();
+  const Json json =
+      answered("/v1/completions", {{"prompt", {5, 6}}, {"max_tokens", 3}, {"model", "toy"}});
+  EXPECT_EQ(json["object"], "text_completion");
+  EXPECT_EQ(json["choices"][0]["text"], "7 8 9 ");
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(json["usage"]["prompt_tokens"], 2);
+  EXPECT_EQ(json["usage"]["completion_tokens"], 3);
+  EXPECT_EQ(json["timings"]["predicted_n"], 3);
+}
+
+TEST_F(ServiceTest, AStreamHasAnEventATokenAFinishUsageAndDone) {
+  start();
+  const auto answer = ask("/v1/completions", {{"prompt", {5}},
+                                              {"max_tokens", 2},
+                                              {"stream", true},
+                                              {"stream_options", {{"include_usage", true}}}});
+  until([&] { return answer->done; });
+  EXPECT_EQ(answer->type, "text/event-stream");
+  std::vector<std::string> events;
+  for (const std::string& line : split(answer->bytes, '\n')) {
+    if (line.starts_with("data: ")) events.push_back(line.substr(6));
+  }
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(Json::parse(events[0])["choices"][0]["text"], "6 ");
+  EXPECT_TRUE(Json::parse(events[1])["choices"][0]["finish_reason"].is_null());
+  EXPECT_EQ(Json::parse(events[2])["choices"][0]["finish_reason"], "length");
+  EXPECT_TRUE(Json::parse(events[3])["choices"].empty());
+  EXPECT_EQ(Json::parse(events[3])["usage"]["completion_tokens"], 2);
+  EXPECT_EQ(events[4], "[DONE]");
+}
+
+TEST_F(ServiceTest, AnIdThatEndsTextsDoesUnlessItIsIgnoredOrTooEarly) {
+  start();
+  Json body = {{"prompt", {96}}, {"max_tokens", 10}};
+  Json json = answered("/v1/completions", body);
+  EXPECT_EQ(json["choices"][0]["text"], "97 98 ");
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "stop");
+  EXPECT_EQ(json["usage"]["completion_tokens"], 2);
+  body["min_tokens"] = 3;
+  EXPECT_EQ(answered("/v1/completions", body)["usage"]["completion_tokens"], 10);
+  body["min_tokens"] = 0;
+  body["ignore_eos"] = true;
+  EXPECT_EQ(answered("/v1/completions", body)["usage"]["completion_tokens"], 10);
+}
+
+TEST_F(ServiceTest, AStopStringEndsATextBeforeItself) {
+  start();
+  const Json json =
+      answered("/v1/completions", {{"prompt", {5}}, {"max_tokens", 20}, {"stop", {"8 9", "x"}}});
+  EXPECT_EQ(json["choices"][0]["text"], "6 7 ");
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "stop");
+}
+
+TEST_F(ServiceTest, OllamasAnswersAreLinesWithCountsOnTheLast) {
+  start();
+  ask("/api/generate", {{"model", "toy"}, {"prompt", "no tokenizer"}});
+  EXPECT_THAT(refused("/api/generate", {{"model", "other"}, {"prompt", "x"}}, 404),
+              HasSubstr("expected \"toy\", found"));
+  const auto shape = answer_shape(ApiKind::kOllamaChat, toy(), 0);
+  const Json piece = Json::parse(shape->piece("hi"));
+  EXPECT_EQ(piece["message"]["content"], "hi");
+  EXPECT_EQ(piece["done"], false);
+  const Json last = Json::parse(shape->last({"", true, 3, 4, {1, 2, 5}}, true));
+  EXPECT_EQ(last["done"], true);
+  EXPECT_EQ(last["done_reason"], "stop");
+  EXPECT_EQ(last["prompt_eval_count"], 3);
+  EXPECT_EQ(last["prompt_eval_duration"], 2'000'000);
+  EXPECT_EQ(last["eval_count"], 4);
+  EXPECT_EQ(last["eval_duration"], 5'000'000);
+}
+
+TEST_F(ServiceTest, WhatCantBeHadIsRefusedByName) {
+  start();
+  const auto with = [&](const char* key, const Json& value) {
+    Json body = {{"prompt", {1}}, {"max_tokens", 1}};
+    body[key] = value;
+    return refused("/v1/completions", body);
+  };
+  EXPECT_EQ(with("temperature", 0.7),
+            "temperature: expected 0, since this server takes the likeliest token, found \"0.7\"");
+  EXPECT_THAT(with("n", 2), HasSubstr("n: expected 1"));
+  EXPECT_THAT(with("logprobs", 5), HasSubstr("logprobs: expected nothing"));
+  EXPECT_THAT(with("max_tokens", 0), HasSubstr("max_tokens: expected a whole number from 1"));
+  EXPECT_THAT(with("max_tokens", 1e300), HasSubstr("max_tokens: expected a whole number"));
+  EXPECT_THAT(with("max_tokens", 50),
+              HasSubstr("expected at most 50 tokens with the new ones, found 1 and 50"));
+  EXPECT_THAT(with("prompt", {1, 100}), HasSubstr("expected ids below 100, found 100"));
+  EXPECT_THAT(with("prompt", {-1}), HasSubstr("token ids"));
+  EXPECT_THAT(with("prompt", Json::array()), HasSubstr("at least one token"));
+  EXPECT_THAT(with("prompt", {{1}, {2}}), HasSubstr("one prompt a request, found 2"));
+  EXPECT_THAT(with("prompt", "text"), HasSubstr("since the model has no tokenizer"));
+  EXPECT_THAT(with("stop", ""), HasSubstr("stop: expected texts"));
+  EXPECT_THAT(with("stream", "yes"), HasSubstr("stream"));
+  EXPECT_THAT(refused("/v1/completions", "{\"prompt\": [1"), HasSubstr("body"));
+  EXPECT_THAT(refused("/v1/completions", std::string(100'000, '[')), HasSubstr("body"));
+  EXPECT_THAT(
+      refused("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "x"}}}}}),
+      HasSubstr("a model with a chat template"));
+  EXPECT_THAT(refused("/v1/completions", {{"model", 5}, {"prompt", {1}}}, 404),
+              HasSubstr("\"toy\""));
+  EXPECT_THAT(refused("/nowhere", Json::object(), 404), HasSubstr("/nowhere"));
+  EXPECT_EQ(ask("/v1/completions", Json::object(), "GET")->status, 405);
+}
+
+TEST_F(ServiceTest, ErrorsHaveTheApisShapes) {
+  EXPECT_EQ(Json::parse(api_error("/v1/models", 401, "no"))["error"]["type"],
+            "authentication_error");
+  EXPECT_EQ(Json::parse(api_error("/api/tags", 404, "no")), (Json{{"error", "no"}}));
+}
+
+TEST_F(ServiceTest, ManyAreServedAtATimeAndTheRestWaits) {
+  start(3, {.most_waiting = 4});
+  std::vector<std::shared_ptr<SeenAnswer>> answers;
+  for (int32_t i = 0; i < 7; ++i)
+    answers.push_back(ask("/v1/completions", {{"prompt", {i}}, {"max_tokens", 40}}));
+  until([&] { return std::ranges::all_of(answers, [](const auto& one) { return one->done; }); });
+  int64_t busy = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i]->status == 503) {
+      EXPECT_EQ(answers[i]->retry_after_s, 1);
+      ++busy;
+      continue;
+    }
+    const Json json = Json::parse(answers[i]->bytes);
+    EXPECT_THAT(json["choices"][0]["text"].get<std::string>(),
+                testing::StartsWith(fmt::format("{} ", i + 1)));
+    EXPECT_EQ(json["usage"]["completion_tokens"], 40);
+  }
+  EXPECT_EQ(busy, 0);
+  EXPECT_LE(engine_->most_stepped, 3);
+}
+
+TEST_F(ServiceTest, BeyondTheQueueARequestIsToldToComeAgain) {
+  start(1, {.most_waiting = 2});
+  engine_->gated = true;
+  const Json body = {{"prompt", {1}}, {"max_tokens", 1}};
+  std::vector<std::shared_ptr<SeenAnswer>> answers = {ask("/v1/completions", body)};
+  while (scheduler_->state().running == 0) std::this_thread::yield();
+  for (int i = 0; i < 3; ++i) answers.push_back(ask("/v1/completions", body));
+  EXPECT_EQ(answers[3]->status, 503);
+  EXPECT_EQ(answers[3]->retry_after_s, 1);
+  EXPECT_EQ(scheduler_->state().waiting, 2);
+  engine_->gate.release(3);
+  until([&] { return answers[2]->done; });
+  EXPECT_EQ(answers[2]->status, 200);
+}
+
+TEST_F(ServiceTest, PromptsAreComputedInChunks) {
+  start(1, {.chunk_tokens = 8});
+  answered("/v1/completions", {{"prompt", std::vector<int32_t>(20, 1)}, {"max_tokens", 1}});
+  EXPECT_THAT(engine_->chunks, ElementsAre(8, 8, 4));
+}
+
+TEST_F(ServiceTest, AClientThatGoesFreesItsSlot) {
+  start(1);
+  const auto first =
+      ask("/v1/completions", {{"prompt", {1}}, {"max_tokens", 45}, {"stream", true}});
+  const auto second = ask("/v1/completions", {{"prompt", {2}}, {"max_tokens", 2}});
+  until([&] { return !first->bytes.empty(); });
+  first->go();
+  until([&] { return second->done; });
+  EXPECT_EQ(second->status, 200);
+  EXPECT_THAT(ask("/metrics", Json::object(), "GET")->bytes, Not(HasSubstr("outcome=\"ok\"} 0")));
+}
+
+TEST_F(ServiceTest, AnEngineThatFailsIsAnErrorOfItsRequestAlone) {
+  start();
+  const auto bad = ask("/v1/completions", {{"prompt", {13}}, {"max_tokens", 2}});
+  EXPECT_EQ(answered("/v1/completions",
+                     {{"prompt", {14}}, {"max_tokens", 2}})["usage"]["completion_tokens"],
+            2);
+  until([&] { return bad->done; });
+  EXPECT_EQ(bad->status, 500);
+  EXPECT_EQ(bad->bytes, "expected no 13, found one");
+}
+
+TEST_F(ServiceTest, QuestionsAboutTheServerHaveAnswers) {
+  start();
+  EXPECT_EQ(Json::parse(ask("/v1/models", "", "GET")->bytes)["data"][0]["id"], "toy");
+  EXPECT_EQ(Json::parse(ask("/api/tags", "", "GET")->bytes)["models"][0]["name"], "toy");
+  EXPECT_EQ(
+      Json::parse(
+          ask("/api/show", {{"model", "toy:latest"}})->bytes)["model_info"]["llama.context_length"],
+      50);
+  EXPECT_EQ(ask("/health", "", "HEAD")->status, 200);
+  EXPECT_THAT(ask("/metrics", "", "GET")->bytes,
+              HasSubstr("# TYPE assay_slots gauge\nassay_slots 2\n"));
+}
+
+TEST(StopStrings, HoldBackWhatMayBeginOne) {
+  StopStrings stops({"abc", "b\n"});
+  EXPECT_EQ(stops.push("xa"), "x");
+  EXPECT_EQ(stops.push("b"), "");
+  EXPECT_EQ(stops.push("d"), "abd");
+  EXPECT_EQ(stops.push("ab"), "");
+  EXPECT_EQ(stops.push("\nmore"), "a");
+  EXPECT_TRUE(stops.found());
+  EXPECT_EQ(stops.push("abc"), "");
+  EXPECT_EQ(stops.finish(), "");
+  StopStrings open({"abc"});
+  EXPECT_EQ(open.push("ab"), "");
+  EXPECT_EQ(open.finish(), "ab");
+}
+
+TEST(ChatTemplates, OfKnownFamiliesAreRendered) {
+  const auto chatml = ChatTemplate::recognize(
+      "{% if x %}{{ '<|im_start|>system\\nYou help.<|im_end|>\\n' }}{% endif %}{{'<|im_start|>' + "
+      "role}}");
+  ASSERT_TRUE(chatml);
+  EXPECT_EQ(*chatml->render({{"user", "Hi"}}),
+            "<|im_start|>system\nYou "
+            "help.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(
+      *chatml->render({{"system", "S"}, {"user", "Hi"}}),
+      "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  const auto llama2 = ChatTemplate::recognize("[INST]");
+  EXPECT_EQ(*llama2->render({{"system", "S"}, {"user", "a"}, {"assistant", "b"}, {"user", "c"}}),
+            "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\na [/INST] b </s><s>[INST] c [/INST]");
+  EXPECT_FALSE(llama2->render({{"assistant", "b"}}));
+  EXPECT_FALSE(chatml->render({{"tool", "b"}}));
+  EXPECT_FALSE(ChatTemplate::recognize("{{ messages }}"));
+}
+
+}  // namespace
+}  // namespace assay::server
