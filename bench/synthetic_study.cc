@@ -41,7 +41,7 @@ std::vector<Condition> conditions() {
                                                                   {"single_long", 200},
                                                                   {"stress_single", 400}};
   std::vector<Condition> all;
-  for (const Phase phase : kPhases) {
+  for (const Phase phase : kRequestPhases) {
     for (const auto& [model, size] : models) {
       for (const auto& [scenario, tokens] : scenarios) {
         for (const int64_t new_tokens : {64, 128}) {

@@ -114,7 +114,7 @@ std::optional<plot::Panel> panel_of(const Findings& findings, const StratumGroup
   panel.alt =
       fmt::format("Distributions of latency on {}. Medians in ms: {}.", label, join(texts, ", "));
   panel.x_label = "ms";
-  panel.y_label = "% of warm rows that took no longer";
+  panel.y_label = "% of warm rows";
   panel.y_start = plot::Scale::Start::kZero;
   return draw(panel);
 }

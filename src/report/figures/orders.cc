@@ -167,7 +167,7 @@ plot::Panel panel_of(const Findings& findings, const StratumGroups& of, bool wit
   panel.title = panel_title(label);
   panel.alt = fmt::format("Latencies on {} in the order of the run; of its rows, {}.", label,
                           counts_text(counts));
-  panel.x_label = "rows of the stratum, in the order of the run";
+  panel.x_label = "rows in the order of the run";
   panel.x_start = plot::Scale::Start::kLinear;
   panel.y_label = "ms";
   return draw(panel);
