@@ -13,7 +13,7 @@ class StopStrings {
 
   // The text that is certain now: no stop string can begin in it. Nothing more once found().
   std::string push(std::string_view text);
-  // What was held back, unless a stop string was found.
+  // The text that is held back, unless a stop string was found.
   std::string finish();
   bool found() const { return found_; }
 
