@@ -16,6 +16,7 @@ Batch::Batch(std::shared_ptr<Model> model, const BatchOptions& options)
       finite_(taken_.size(), true),
       lengths_(taken_.size(), 0),
       next_(taken_.size(), -1),
+      samplers_(taken_.size()),
       no_pad_(taken_.size(), 0) {}
 
 Result<Batch> Batch::create(std::shared_ptr<Model> model, const BatchOptions& options) {
@@ -69,12 +70,26 @@ std::optional<int64_t> Batch::join() {
   finite_[slot] = true;
   lengths_[slot] = 0;
   next_[slot] = -1;
+  samplers_[slot].reset();
   return static_cast<int64_t>(slot);
 }
 
 Status Batch::leave(int64_t slot) {
   ASSAY_CHECK(check_rows({&slot, 1}, 0));
   taken_[static_cast<size_t>(slot)] = false;
+  return {};
+}
+
+Status Batch::sample(int64_t slot, const Sampling& sampling) {
+  ASSAY_CHECK(check_rows({&slot, 1}, 0));
+  const int64_t vocab = model_->config().vocab_size;
+  ASSAY_CHECK(check_sampling(sampling, vocab));
+  if (length(slot) > 0) {
+    return bad_input("slot {}: expected it empty, found {}", slot, counted(length(slot), "token"));
+  }
+  auto& sampler = samplers_[static_cast<size_t>(slot)];
+  sampler.reset();
+  if (!sampling.is_argmax()) sampler.emplace(sampling, vocab);
   return {};
 }
 
@@ -140,15 +155,31 @@ Status Batch::run_rows(std::span<const int32_t> ids, int64_t q_len) {
   Executor& executor = step != nullptr ? *step : model_->eager();
   ASSAY_CHECK(executor.run(inputs_of(ids, q_len), *cache_));
   latest_ = &executor;
-  const auto next = executor.output_i32(1);
-  const auto vocab = static_cast<size_t>(model_->config().vocab_size);
-  const bool all_finite = executor.chose_finite().value_or(false);
-  for (size_t row = 0; row < rows_.size(); ++row) {
-    lengths_[static_cast<size_t>(rows_[row])] += q_len;
-    const size_t chosen = row * vocab + static_cast<size_t>(next[row]);
-    take(row, next[row], all_finite || std::isfinite(executor.element_f32(0, chosen)));
-  }
   return {};
+}
+
+Result<std::span<const float>> Batch::logits_to_sample() const {
+  if (std::ranges::none_of(rows_, [&](int64_t slot) { return samples(slot); })) return {};
+  const auto logits = latest_->output_f32(0);
+  if (logits.empty()) return environment_error("logits: expected them from the device, found none");
+  return logits;
+}
+
+void Batch::choose_next(std::span<const float> to_sample) {
+  const auto vocab = static_cast<size_t>(model_->config().vocab_size);
+  const auto largest = latest_->output_i32(1);
+  const bool all_finite = latest_->chose_finite().value_or(false);
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    const auto& sampler = samplers_[static_cast<size_t>(rows_[row])];
+    if (sampler) {
+      const auto logits = to_sample.subspan(row * vocab, vocab);
+      const int32_t token = sampler->choose(logits);
+      take(row, token, std::isfinite(logits[static_cast<size_t>(token)]));
+      continue;
+    }
+    const size_t chosen = row * vocab + static_cast<size_t>(largest[row]);
+    take(row, largest[row], all_finite || std::isfinite(latest_->element_f32(0, chosen)));
+  }
 }
 
 Status Batch::extend(int64_t slot, std::span<const int32_t> ids) {
@@ -157,17 +188,21 @@ Status Batch::extend(int64_t slot, std::span<const int32_t> ids) {
   ASSAY_CHECK(check_ids(ids));
   const auto at = static_cast<size_t>(slot);
   const int64_t length = lengths_[at];
-  const int32_t next = next_[at];
   rows_ = {slot};
-  while (!ids.empty()) {
-    const size_t count = std::min(ids.size(), static_cast<size_t>(options_.chunk));
-    if (const Status ran = run_rows(ids.first(count), static_cast<int64_t>(count)); !ran) {
-      lengths_[at] = length;
-      next_[at] = next;
-      return ran;
-    }
-    ids = ids.subspan(count);
+  Status ran;
+  for (size_t done = 0; ran && done < ids.size();) {
+    const size_t count = std::min(ids.size() - done, static_cast<size_t>(options_.chunk));
+    ran = run_rows(ids.subspan(done, count), static_cast<int64_t>(count));
+    done += count;
+    lengths_[at] += static_cast<int64_t>(count);
   }
+  const auto logits = ran ? logits_to_sample() : std::unexpected(ran.error());
+  if (!logits) {
+    lengths_[at] = length;
+    return std::unexpected(logits.error());
+  }
+  if (samplers_[at]) samplers_[at]->saw_prompt(ids);
+  choose_next(*logits);
   return {};
 }
 
@@ -182,7 +217,19 @@ Status Batch::step(std::span<const SlotToken> fed) {
   ASSAY_CHECK(check_rows(slots, 1));
   ASSAY_CHECK(check_ids(ids));
   rows_ = std::move(slots);
-  return run_rows(ids, 1);
+  return step_rows(ids);
+}
+
+Status Batch::step_rows(std::span<const int32_t> ids) {
+  ASSAY_CHECK(run_rows(ids, 1));
+  ASSAY_TRY(const auto logits, logits_to_sample());
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    const auto slot = static_cast<size_t>(rows_[row]);
+    ++lengths_[slot];
+    if (samplers_[slot]) samplers_[slot]->saw_chosen(ids[row]);
+  }
+  choose_next(logits);
+  return {};
 }
 
 std::span<const float> Batch::logits(int64_t slot) const {
@@ -203,7 +250,10 @@ bool Batch::goes_on(size_t row, int32_t token, const Sink& sink) const {
 
 Result<std::optional<std::vector<int64_t>>> Batch::run_alone(int64_t& steps, const Sink& sink) {
   LoadedStep* const step = step_of(std::ssize(rows_), 1);
-  if (step == nullptr || !step->feeds_itself()) return std::nullopt;
+  if (step == nullptr || !step->feeds_itself() ||
+      std::ranges::any_of(rows_, [&](int64_t slot) { return samples(slot); })) {
+    return std::nullopt;
+  }
   std::vector<int32_t> ids;
   int64_t most = steps;
   for (const int64_t slot : rows_) {
@@ -230,7 +280,7 @@ Result<std::optional<std::vector<int64_t>>> Batch::run_alone(int64_t& steps, con
 Result<std::vector<int64_t>> Batch::run_one(const Sink& sink) {
   std::vector<int32_t> ids;
   for (const int64_t slot : rows_) ids.push_back(next(slot));
-  ASSAY_CHECK(run_rows(ids, 1));
+  ASSAY_CHECK(step_rows(ids));
   std::vector<int64_t> left;
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (goes_on(row, next(rows_[row]), sink)) left.push_back(rows_[row]);

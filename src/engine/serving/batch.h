@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "engine/serving/model.h"
+#include "engine/serving/sampling.h"
 
 namespace assay::engine {
 
@@ -51,22 +52,28 @@ class Batch {
   // Gives a slot back; what it held is forgotten.
   Status leave(int64_t slot);
 
+  // Says how an empty slot's tokens are chosen until it is given back; without this call they are
+  // the largest logits'. Tokens that step() or run() feed count as chosen, those of extend() as the
+  // prompt's.
+  Status sample(int64_t slot, const Sampling& sampling);
+
   // Positions of the slot in use.
   int64_t length(int64_t slot) const { return lengths_[static_cast<size_t>(slot)]; }
   // Puts these tokens, a prompt or a part of one, behind those that the slot has, in chunks.
   Status extend(int64_t slot, std::span<const int32_t> ids);
   // One step of decoding: each token at its slot's next position, for any slots, in any order.
   Status step(std::span<const SlotToken> fed);
-  // The token with the largest logit behind the slot's last position; -1 for an empty slot.
+  // The token that is chosen behind the slot's last position; -1 for an empty slot.
   int32_t next(int64_t slot) const { return next_[static_cast<size_t>(slot)]; }
   // [vocab], behind the last position of a slot of the latest call; empty for other slots, after
   // run(), and once another batch or session of the model has run.
   std::span<const float> logits(int64_t slot) const;
-  // False if NaN or an infinity was the largest logit of the slot since it was joined, or, in steps
-  // that a device took without the host in between, of any slot beside it.
+  // False if a token of the slot was chosen by a logit of NaN or an infinity since it was joined,
+  // or, in steps that a device took without the host in between, one of a slot beside it.
   bool logits_finite(int64_t slot) const { return finite_[static_cast<size_t>(slot)]; }
 
-  // Up to `steps` steps that feed each of these slots, none of them empty, its next(). `sink` gets
+  // Up to `steps` steps that feed each of these slots, none of them empty, its next(): where all
+  // choose the largest logit and the device feeds itself, without the host in between. `sink` gets
   // each new one and answers whether that slot goes on; it may not use the batch. A slot also ends
   // with an id of BatchOptions::ends, which `sink` gets too, and where its room ends.
   using Sink = std::function<bool(int64_t slot, int32_t token)>;
@@ -79,8 +86,14 @@ class Batch {
   Status check_ids(std::span<const int32_t> ids) const;
   LoadedStep* step_of(int64_t rows, int64_t q_len) const;
   RunInputs inputs_of(std::span<const int32_t> ids, int64_t q_len);
-  // A run of ids [rows_, q_len] behind what these slots have; its results.
+  // A run of ids [rows_, q_len] behind what these slots have, which gives them no other length.
   Status run_rows(std::span<const int32_t> ids, int64_t q_len);
+  // The logits of the latest run, if some row chooses by them; empty: none does.
+  Result<std::span<const float>> logits_to_sample() const;
+  // Chooses each row's next token; its sampler has seen what it was fed.
+  void choose_next(std::span<const float> to_sample);
+  bool samples(int64_t slot) const { return samplers_[static_cast<size_t>(slot)].has_value(); }
+  Status step_rows(std::span<const int32_t> ids);  // one a row of rows_
   void take(size_t row, int32_t token, bool finite);
   bool goes_on(size_t row, int32_t token, const Sink& sink) const;
   // Steps of rows_ that the device takes alone, until one row ends; the rows that go on. Absent: it
@@ -97,6 +110,7 @@ class Batch {
   std::vector<bool> taken_, finite_;
   std::vector<int64_t> lengths_;
   std::vector<int32_t> next_;
+  std::vector<std::optional<Sampler>> samplers_;  // absent: the largest logit is chosen
   // Vectors with an entry for each row of the run at hand.
   std::vector<int64_t> rows_;  // its slot
   std::vector<int32_t> row_lengths_, row_slots_, no_pad_;

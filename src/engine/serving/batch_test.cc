@@ -97,7 +97,10 @@ TEST_F(BatchErrors, CallsThatCannotBeLeaveSlotsAsTheyAre) {
   const std::vector<int64_t> both = {0, 1}, first = {0};
   expect_error(batch->run(both, 1, never), "slot 0: expected a prompt in it, found none");
   EXPECT_EQ(batch->length(0), 0);
+  expect_error(batch->sample(0, {.top_p = 2}), "top_p: expected more than 0");
+  expect_error(batch->sample(5, {}), "expected one of join(), found 5");
   ASSERT_TRUE(batch->extend(0, three));
+  expect_error(batch->sample(0, {}), "slot 0: expected it empty, found 3 tokens");
   const int32_t next = batch->next(0);
   const std::vector<SlotToken> twice = {{0, 1}, {0, 2}}, wrong = {{0, -1}}, one = {{0, 7}};
   expect_error(batch->step(twice), "expected each once, found 0 twice");

@@ -64,6 +64,7 @@ class Schedules {
  private:
   struct Request {
     Prompt prompt;
+    Sampling sampling;
     std::vector<int32_t> tokens;  // that follow it, as long as there is room
   };
   // Somebody's slot: how much of the prompt and of the tokens it has been fed.
@@ -81,7 +82,8 @@ class Schedules {
     return static_cast<int64_t>(random_.below(static_cast<uint64_t>(bound)));
   }
 
-  // Prompts whose tokens are the largest logits by so much that no order of sums makes others so.
+  // Half of them choose the largest logits. Tokens are those of logits by so much that no order of
+  // sums makes others so.
   void make_requests(Session& alone) {
     constexpr size_t kRequests = 24;
     const int64_t vocab = alone.config().vocab_size;
@@ -90,17 +92,45 @@ class Schedules {
       const int64_t length = 1 + below(kCapacity - 2);
       for (int64_t i = 0; i < length; ++i)
         request.prompt.push_back(static_cast<int32_t>(below(vocab)));
-      const Generation found =
-          generate(alone, PromptBatch::of({request.prompt}), kCapacity - length);
-      request.tokens = found.tokens.front();
-      if (std::ranges::all_of(found.logits, &is_clear)) requests_.push_back(std::move(request));
+      if (tries % 2 == 1) request.sampling = some_sampling();
+      if (generate_alone(alone, request)) requests_.push_back(std::move(request));
     }
     EXPECT_EQ(requests_.size(), kRequests);
   }
-  static bool is_clear(const std::vector<float>& logits) {
-    std::vector<float> sorted = logits;
-    std::ranges::partial_sort(sorted, sorted.begin() + 2, std::greater());
-    return sorted[0] - sorted[1] > 1e-3F * std::max(1.0F, std::abs(sorted[0]));
+
+  Sampling some_sampling() {
+    Sampling sampling{.temperature = 0.3 + random_.uniform(), .seed = random_()};
+    if (below(2) == 0) sampling.top_k = 2 + below(10);
+    if (below(2) == 0) sampling.top_p = 0.5 + 0.5 * random_.uniform();
+    if (below(2) == 0) sampling.min_p = 0.1 * random_.uniform();
+    if (below(2) == 0) sampling.repetition_penalty = 1.2;
+    if (below(2) == 0) sampling.presence_penalty = 0.3;
+    if (below(2) == 0) sampling.frequency_penalty = 0.2;
+    if (below(2) == 0) sampling.logit_bias = {{static_cast<int32_t>(below(30)), 1.5}};
+    return sampling;
+  }
+
+  // False if slightly other logits choose otherwise.
+  bool generate_alone(Session& alone, Request& request) {
+    Sampler sampler(request.sampling, alone.config().vocab_size);
+    sampler.saw_prompt(request.prompt);
+    EXPECT_TRUE(alone.prepare(1, kCapacity));
+    EXPECT_TRUE(alone.prefill(PromptBatch::of({request.prompt})));
+    for (;;) {
+      const std::vector<float> logits = copy(alone.logits());
+      const int32_t token = sampler.choose(logits);
+      for (int trial = 0; trial < 8; ++trial) {
+        if (sampler.choose(disturbed(logits)) != token) return false;
+      }
+      request.tokens.push_back(token);
+      if (alone.kv_len() == kCapacity) return true;
+      EXPECT_TRUE(alone.decode({&token, 1}));
+      sampler.saw_chosen(token);
+    }
+  }
+  std::vector<float> disturbed(std::vector<float> logits) {
+    for (float& logit : logits) logit += static_cast<float>(1e-4 * (random_.uniform() - 0.5));
+    return logits;
   }
 
   void act(const Poison& poison) {
@@ -134,6 +164,7 @@ class Schedules {
     held = {&requests_[static_cast<size_t>(below(std::ssize(requests_)))], 0};
     EXPECT_EQ(batch_->length(*slot), 0);
     EXPECT_EQ(batch_->next(*slot), -1);
+    EXPECT_TRUE(batch_->sample(*slot, held.request->sampling));
   }
 
   void give_back(int64_t slot) {
@@ -192,6 +223,9 @@ class Schedules {
     }
     const auto take = [&](int64_t slot, int32_t token) {
       Held& held = held_[static_cast<size_t>(slot)];
+      if (got[static_cast<size_t>(slot)] > 0) {
+        EXPECT_NE(held.expected(), kEnd) << "it went on behind an end";
+      }
       ++held.fed;
       EXPECT_EQ(token, held.expected()) << "slot " << slot << ", fed " << held.fed;
       return ++got[static_cast<size_t>(slot)] < wanted[static_cast<size_t>(slot)];

@@ -1,0 +1,148 @@
+// Sums are fp64, so that equal logits give equal tokens everywhere.
+#include "engine/serving/sampling.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <string_view>
+
+#include "base/random.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr double kMostPenalty = 100, kMostTemperature = 100, kMostBias = 1000;
+
+struct Candidate {
+  double weight = 0;  // e^(logit - the largest), at the temperature
+  int32_t id = 0;
+};
+
+Status in_range(std::string_view name, double value, double least, double most) {
+  if (value >= least && value <= most) return {};
+  return bad_input("{}: expected {} to {}, found {}", name, least, most, value);
+}
+
+Status above_zero(std::string_view name, double value, double most) {
+  if (value > 0 && value <= most) return {};
+  return bad_input("{}: expected more than 0 and at most {}, found {}", name, most, value);
+}
+
+bool likelier(const Candidate& a, const Candidate& b) {
+  return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+}
+
+double mass_of(const std::vector<Candidate>& candidates) {
+  double mass = 0;
+  for (const Candidate& candidate : candidates) mass += candidate.weight;
+  return mass;
+}
+
+// Keeps the fewest likeliest that have this share of the mass. They leave a heap one by one: most
+// of a vocabulary is never sorted.
+void keep_mass(std::vector<Candidate>& candidates, double share) {
+  const double enough = share * mass_of(candidates);
+  const auto comes_later = [](const Candidate& a, const Candidate& b) { return likelier(b, a); };
+  std::ranges::make_heap(candidates, comes_later);
+  auto end = candidates.end();
+  for (double mass = 0; end != candidates.begin() && mass < enough;) {
+    std::ranges::pop_heap(candidates.begin(), end, comes_later);
+    mass += (--end)->weight;
+  }
+  candidates.erase(candidates.begin(), end);
+}
+
+}  // namespace
+
+bool Sampling::is_argmax() const {
+  return temperature == 0 && logit_bias.empty() && repetition_penalty == 1 &&
+         presence_penalty == 0 && frequency_penalty == 0;
+}
+
+Status check_sampling(const Sampling& sampling, int64_t vocab) {
+  ASSAY_CHECK(in_range("temperature", sampling.temperature, 0, kMostTemperature));
+  ASSAY_CHECK(above_zero("top_p", sampling.top_p, 1));
+  ASSAY_CHECK(in_range("min_p", sampling.min_p, 0, 1));
+  ASSAY_CHECK(above_zero("repetition_penalty", sampling.repetition_penalty, kMostPenalty));
+  ASSAY_CHECK(in_range("presence_penalty", sampling.presence_penalty, -kMostPenalty, kMostPenalty));
+  ASSAY_CHECK(
+      in_range("frequency_penalty", sampling.frequency_penalty, -kMostPenalty, kMostPenalty));
+  if (sampling.top_k < 0) {
+    return bad_input("top_k: expected 0 or more, found {}", sampling.top_k);
+  }
+  for (const auto& [id, bias] : sampling.logit_bias) {
+    if (id < 0 || id >= vocab) {
+      return bad_input("logit_bias: expected ids from 0 to {}, found {}", vocab - 1, id);
+    }
+    ASSAY_CHECK(in_range("logit_bias", bias, -kMostBias, kMostBias));
+  }
+  return {};
+}
+
+Sampler::Sampler(Sampling sampling, int64_t vocab)
+    : sampling_(std::move(sampling)),
+      seen_(static_cast<size_t>(vocab), false),
+      chosen_(static_cast<size_t>(vocab), 0) {
+  assert(check_sampling(sampling_, vocab));
+}
+
+void Sampler::saw_prompt(std::span<const int32_t> ids) {
+  for (const int32_t id : ids) seen_[static_cast<size_t>(id)] = true;
+}
+
+void Sampler::saw_chosen(int32_t id) {
+  seen_[static_cast<size_t>(id)] = true;
+  ++chosen_[static_cast<size_t>(id)];
+  ++chosen_count_;
+}
+
+std::vector<double> Sampler::changed(std::span<const float> logits) const {
+  std::vector<double> values(logits.begin(), logits.end());
+  for (const auto& [id, bias] : sampling_.logit_bias) values[static_cast<size_t>(id)] += bias;
+  const double repetition = sampling_.repetition_penalty;
+  for (size_t id = 0; id < values.size(); ++id) {
+    if (!seen_[id]) continue;
+    values[id] = values[id] > 0 ? values[id] / repetition : values[id] * repetition;
+    if (chosen_[id] == 0) continue;
+    values[id] -= sampling_.presence_penalty + chosen_[id] * sampling_.frequency_penalty;
+  }
+  return values;
+}
+
+int32_t Sampler::choose(std::span<const float> logits) const {
+  assert(logits.size() == seen_.size());
+  const std::vector<double> values = changed(logits);
+  size_t largest = 0;
+  for (size_t id = 1; id < values.size() && !std::isnan(values[largest]); ++id) {
+    if (values[id] > values[largest] || std::isnan(values[id])) largest = id;
+  }
+  if (sampling_.temperature == 0 || !std::isfinite(values[largest])) {
+    return static_cast<int32_t>(largest);
+  }
+  return draw(values, largest);
+}
+
+// Draws in the order of ids: that of probabilities would be another one for logits that are another
+// sum's.
+int32_t Sampler::draw(const std::vector<double>& logits, size_t largest) const {
+  std::vector<Candidate> left;
+  for (size_t id = 0; id < logits.size(); ++id) {
+    const double weight = std::exp((logits[id] - logits[largest]) / sampling_.temperature);
+    if (weight > 0 && weight >= sampling_.min_p) left.push_back({weight, static_cast<int32_t>(id)});
+  }
+  const bool bounded = sampling_.top_k > 0 && sampling_.top_k < std::ssize(left);
+  if (bounded) {
+    std::ranges::partial_sort(left, left.begin() + sampling_.top_k, &likelier);
+    left.resize(static_cast<size_t>(sampling_.top_k));
+  }
+  if (sampling_.top_p < 1) keep_mass(left, sampling_.top_p);
+  std::ranges::sort(left, {}, &Candidate::id);
+  double at = Random(sampling_.seed, chosen_count_).uniform() * mass_of(left);
+  for (const Candidate& candidate : left) {
+    at -= candidate.weight;
+    if (at < 0) return candidate.id;
+  }
+  return left.back().id;
+}
+
+}  // namespace assay::engine
