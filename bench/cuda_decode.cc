@@ -171,13 +171,10 @@ Status measure_prompts(const Case& which, const std::filesystem::path& models,
                                  evidence.prefill.fallback);
       }
       for (const std::string& note : evidence.notes) fmt::print(stderr, "{}\n", note);
-      table.rows.push_back(
-          {TableCell::of(which.model), TableCell::of(std::string(engine::dtype_name(which.dtype))),
-           TableCell::of(std::string(compiled ? "compiled" : "eager")), TableCell::of(tokens),
-           TableCell::of(ms.median()), TableCell::of(ms.spread(), 2),
-           TableCell::of(static_cast<double>(tokens) / ms.median()),
-           TableCell::of(
-               std::string(eager_token.value_or(token) == token ? "as eager" : "DIFFERS"))});
+      table.rows.push_back({which.model, engine::dtype_name(which.dtype),
+                            compiled ? "compiled" : "eager", tokens, ms.median(),
+                            TableCell(ms.spread(), 2), static_cast<double>(tokens) / ms.median(),
+                            eager_token.value_or(token) == token ? "as eager" : "DIFFERS"});
       eager_token = token;
     }
   }
@@ -232,15 +229,12 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
     }
     const double gb_s = static_cast<double>(m.step_bytes) / m.decode_ms.median() * 1e-6;
     table.rows.push_back(
-        {TableCell::of(which.model), TableCell::of(std::string(engine::dtype_name(which.dtype))),
-         TableCell::of(fmt::format("{}", which.batch)),
-         TableCell::of(std::string(compiled ? "compiled" : "eager")),
-         TableCell::of(m.decode_ms.median()), TableCell::of(m.decode_ms.spread(), 2),
-         TableCell::of(gb_s), TableCell::of(gb_s / read_gb_s, 2),
-         TableCell::of(m.prefill_ms.median()), TableCell::of(load_s), TableCell::of(m.first_step_s),
-         TableCell::of(std::string(!with_eager              ? "-"
-                                   : tokens == eager.tokens ? "equal"
-                                                            : "differ"))});
+        {which.model, engine::dtype_name(which.dtype), fmt::format("{}", which.batch),
+         compiled ? "compiled" : "eager", m.decode_ms.median(), TableCell(m.decode_ms.spread(), 2),
+         gb_s, TableCell(gb_s / read_gb_s, 2), m.prefill_ms.median(), load_s, m.first_step_s,
+         !with_eager              ? "-"
+         : tokens == eager.tokens ? "equal"
+                                  : "differ"});
     fmt::print(stderr, "{} {} {:.3f} ms a step\n", which.model, compiled ? "compiled" : "eager",
                m.decode_ms.median());
   }
@@ -254,14 +248,7 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
 Result<Table> run_prompts(const std::vector<std::string>& asked,
                           const std::vector<int64_t>& lengths, bool eager) {
   Table table{.title = fmt::format("prompts, batch 1, median of {}", 3 * kRuns),
-              .columns = {{"model", Align::kLeft},
-                          {"dtype", Align::kLeft},
-                          {"mode", Align::kLeft},
-                          {"tokens"},
-                          {"ms"},
-                          {"spread"},
-                          {"tokens_a_ms"},
-                          {"token", Align::kLeft}},
+              .columns = columns_of("<model|<dtype|<mode|tokens|ms|spread|tokens_a_ms|<token"),
               .rows = {}};
   for (const std::string& text : asked) {
     ASSAY_TRY(const Case which, parse_case(text));
@@ -276,21 +263,12 @@ Result<Table> run(const std::vector<std::string>& asked, bool eager) {
     fmt::print("{}, {} multiprocessors\n", driver->info().name, driver->info().multiprocessors);
     return engine::cuda::measure_read_bandwidth(*driver);
   }());
-  Table table{.title = fmt::format("prompt {}, {} new tokens; reading at best: {:.0f} GB/s",
-                                   kPromptTokens, kNewTokens, read_gb_s),
-              .columns = {{"model", Align::kLeft},
-                          {"dtype", Align::kLeft},
-                          {"batch"},
-                          {"mode", Align::kLeft},
-                          {"ms_a_step"},
-                          {"spread"},
-                          {"gb_s"},
-                          {"share"},
-                          {"prefill_ms"},
-                          {"load_s"},
-                          {"first_step_s"},
-                          {"tokens", Align::kLeft}},
-              .rows = {}};
+  Table table{
+      .title = fmt::format("prompt {}, {} new tokens; reading at best: {:.0f} GB/s", kPromptTokens,
+                           kNewTokens, read_gb_s),
+      .columns = columns_of("<model|<dtype|batch|<mode|ms_a_step|spread|gb_s|share|prefill_ms|"
+                            "load_s|first_step_s|<tokens"),
+      .rows = {}};
   for (const std::string& text : asked) {
     ASSAY_TRY(const Case which, parse_case(text));
     ASSAY_CHECK(measure_case(which, ASSAY_BENCH_MODELS, read_gb_s, eager, table));

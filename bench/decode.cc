@@ -114,39 +114,30 @@ Result<std::vector<TableCell>> measure(const Case& which, bool compiled,
                              session.compile_evidence().decode.fallback);
   }
   const double fraction = samples.decode_gb_s.median() / samples.read_gb_s.median();
-  return std::vector<TableCell>{TableCell::of(which.architecture),
-                                TableCell::of(std::string(engine::dtype_name(which.used))),
-                                TableCell::of(std::string(compiled ? "compiled" : "eager")),
-                                TableCell::of(samples.ms_per_token.median()),
-                                TableCell::of(samples.decode_gb_s.median()),
-                                TableCell::of(samples.decode_gb_s.spread(), 2),
-                                TableCell::of(samples.read_gb_s.median()),
-                                TableCell::of(samples.read_gb_s.spread(), 2),
-                                TableCell::of(fraction, 3),
-                                TableCell::of(bar, 2),
-                                TableCell::of(std::string(verdict(fraction, bar))),
-                                TableCell::of(prefill_128),
-                                TableCell::of(prefill_512)};
+  return std::vector<TableCell>{which.architecture,
+                                engine::dtype_name(which.used),
+                                compiled ? "compiled" : "eager",
+                                samples.ms_per_token.median(),
+                                samples.decode_gb_s.median(),
+                                TableCell(samples.decode_gb_s.spread(), 2),
+                                samples.read_gb_s.median(),
+                                TableCell(samples.read_gb_s.spread(), 2),
+                                TableCell(fraction, 3),
+                                TableCell(bar, 2),
+                                std::string(verdict(fraction, bar)),
+                                prefill_128,
+                                prefill_512};
 }
 
 Result<Table> run(const std::filesystem::path& models, const std::string& only) {
-  Table table{.title =
-                  "decode, batch 1, against the read bandwidth (medians; spread: (p90 - p10) "
-                  "/ median)",
-              .columns = {{"model", Align::kLeft},
-                          {"dtype", Align::kLeft},
-                          {"mode", Align::kLeft},
-                          {"ms_per_token"},
-                          {"decode_gb_s"},
-                          {"decode_spread"},
-                          {"read_gb_s"},
-                          {"read_spread"},
-                          {"fraction"},
-                          {"expected"},
-                          {"verdict", Align::kLeft},
-                          {"prefill_128_tok_s"},
-                          {"prefill_512_tok_s"}},
-              .rows = {}};
+  Table table{
+      .title =
+          "decode, batch 1, against the read bandwidth (medians; spread: (p90 - p10) "
+          "/ median)",
+      .columns = columns_of("<model|<dtype|<mode|ms_per_token|decode_gb_s|decode_spread|read_gb_s|"
+                            "read_spread|fraction|expected|<verdict|prefill_128_tok_s|"
+                            "prefill_512_tok_s"),
+      .rows = {}};
   const std::vector<Case> cases = {{"gpt2-100m", DType::kF32, DType::kF32},
                                    {"qwen2.5-0.5b", DType::kBF16, DType::kBF16},
                                    {"qwen2.5-0.5b", DType::kBF16, DType::kF32}};

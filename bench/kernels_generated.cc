@@ -76,19 +76,19 @@ class Bench {
       read.add(values[2]);
     }
     const double fraction = generated.best() / read.best();
-    return std::vector<TableCell>{TableCell::of(std::string(shape.model)),
-                                  TableCell::of(std::string(shape.name)),
-                                  TableCell::of(std::string(dtype_name(dtype))),
-                                  TableCell::of(shape.inputs),
-                                  TableCell::of(shape.outputs),
-                                  TableCell::of(compile_ms),
-                                  TableCell::of(generated.best()),
-                                  TableCell::of(generated.median()),
-                                  TableCell::of(eager.best()),
-                                  TableCell::of(read.best()),
-                                  TableCell::of(kBar * read.best()),
-                                  TableCell::of(fraction, 3),
-                                  TableCell::of(std::string(verdict(fraction, kBar)))};
+    return std::vector<TableCell>{std::string(shape.model),
+                                  std::string(shape.name),
+                                  dtype_name(dtype),
+                                  shape.inputs,
+                                  shape.outputs,
+                                  compile_ms,
+                                  generated.best(),
+                                  generated.median(),
+                                  eager.best(),
+                                  read.best(),
+                                  kBar * read.best(),
+                                  TableCell(fraction, 3),
+                                  std::string(verdict(fraction, kBar))};
   }
 
  private:
@@ -148,19 +148,9 @@ Result<Table> generated_table(ThreadPool& pool, std::string_view model) {
       "{} MB of weights, one warm-up; eager: the operator on the same memory; limit: read "
       "bandwidth, measured after each pass; expected: {:.0f} % of it",
       pool.size(), kRepetitions, kRotationBytes >> 20, 100 * kBar);
-  table.columns = {{"model", Align::kLeft},
-                   {"product", Align::kLeft},
-                   {"dtype", Align::kLeft},
-                   {"inputs"},
-                   {"outputs"},
-                   {"compile_ms"},
-                   {"measured_gbps"},
-                   {"median_gbps"},
-                   {"eager_gbps"},
-                   {"read_gbps"},
-                   {"expected_gbps"},
-                   {"fraction"},
-                   {"verdict", Align::kLeft}};
+  table.columns = columns_of(
+      "<model|<product|<dtype|inputs|outputs|compile_ms|measured_gbps|"
+      "median_gbps|eager_gbps|read_gbps|expected_gbps|fraction|<verdict");
   ASSAY_TRY(engine::BandwidthProbe probe, engine::BandwidthProbe::create(pool, kRotationBytes));
   // The largest weight, gpt2's head in fp32, fits too.
   ASSAY_TRY(engine::HugeMemory weights, engine::HugeMemory::allocate(kRotationBytes));

@@ -59,18 +59,18 @@ std::vector<TableCell> measure(engine::OpLibrary& ops, engine::BandwidthProbe& p
     read.add(probe.measure_once());
   }
   const double fraction = product.best() / read.best();
-  return {TableCell::of(std::string(shape.model)),
-          TableCell::of(std::string(shape.name)),
-          TableCell::of(std::string(dtype_name(dtype))),
-          TableCell::of(shape.inputs),
-          TableCell::of(shape.outputs),
-          TableCell::of(product.best()),
-          TableCell::of(product.median()),
-          TableCell::of(product.spread(), 2),
-          TableCell::of(read.best()),
-          TableCell::of(kBar * read.best()),
-          TableCell::of(fraction, 3),
-          TableCell::of(std::string(verdict(fraction, kBar)))};
+  return {std::string(shape.model),
+          std::string(shape.name),
+          dtype_name(dtype),
+          shape.inputs,
+          shape.outputs,
+          product.best(),
+          product.median(),
+          TableCell(product.spread(), 2),
+          read.best(),
+          kBar * read.best(),
+          TableCell(fraction, 3),
+          std::string(verdict(fraction, kBar))};
 }
 
 }  // namespace
@@ -82,18 +82,9 @@ Result<Table> matvec_table(ThreadPool& pool, std::string_view model) {
       "weights, "
       "one warm-up; limit: read bandwidth, measured after each pass; expected: {:.0f} % of it",
       pool.size(), kRepetitions, kRotationBytes >> 20, 100 * kBar);
-  table.columns = {{"model", Align::kLeft},
-                   {"product", Align::kLeft},
-                   {"dtype", Align::kLeft},
-                   {"inputs"},
-                   {"outputs"},
-                   {"measured_gbps"},
-                   {"median_gbps"},
-                   {"spread"},
-                   {"read_gbps"},
-                   {"expected_gbps"},
-                   {"fraction"},
-                   {"verdict", Align::kLeft}};
+  table.columns = columns_of(
+      "<model|<product|<dtype|inputs|outputs|measured_gbps|median_gbps|spread|"
+      "read_gbps|expected_gbps|fraction|<verdict");
   const auto ops = engine::make_cpu_ops(pool);
   ASSAY_TRY(engine::BandwidthProbe probe, engine::BandwidthProbe::create(pool, kRotationBytes));
   for (const engine::DType dtype : {engine::DType::kF32, engine::DType::kBF16}) {

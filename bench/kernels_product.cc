@@ -93,19 +93,19 @@ std::vector<TableCell> measure(engine::OpLibrary& ops, const ProductShape& shape
   }
   const double limit = std::max(plain.best(), packed.best());
   const double fraction = measured.best() / limit;
-  return {TableCell::of(std::string(shape.model)),
-          TableCell::of(std::string(shape.name)),
-          TableCell::of(rows),
-          TableCell::of(shape.inputs),
-          TableCell::of(shape.outputs),
-          TableCell::of(measured.best()),
-          TableCell::of(measured.median()),
-          TableCell::of(measured.spread(), 2),
-          TableCell::of(plain.best()),
-          TableCell::of(packed.best()),
-          TableCell::of(kBar * limit),
-          TableCell::of(fraction, 3),
-          TableCell::of(std::string(verdict(fraction, kBar)))};
+  return {std::string(shape.model),
+          std::string(shape.name),
+          rows,
+          shape.inputs,
+          shape.outputs,
+          measured.best(),
+          measured.median(),
+          TableCell(measured.spread(), 2),
+          plain.best(),
+          packed.best(),
+          kBar * limit,
+          TableCell(fraction, 3),
+          std::string(verdict(fraction, kBar))};
 }
 
 }  // namespace
@@ -119,19 +119,10 @@ Result<Table> product_table(ThreadPool& pool, std::string_view model) {
       "packed "
       "weights; expected: {2:.0f} % of it",
       pool.size(), kRepetitions, 100 * kBar);
-  table.columns = {{"model", Align::kLeft},
-                   {"product", Align::kLeft},
-                   {"rows"},
-                   {"inputs"},
-                   {"outputs"},
-                   {"measured_gflops"},
-                   {"median_gflops"},
-                   {"spread"},
-                   {"onednn_plain_gflops"},
-                   {"onednn_packed_gflops"},
-                   {"expected_gflops"},
-                   {"fraction"},
-                   {"verdict", Align::kLeft}};
+  table.columns = columns_of(
+      "<model|<product|rows|inputs|outputs|measured_gflops|median_gflops|"
+      "spread|onednn_plain_gflops|onednn_packed_gflops|expected_gflops|"
+      "fraction|<verdict");
   omp_set_num_threads(static_cast<int>(pool.size()));
   const auto ops = engine::make_cpu_ops(pool);
   for (const int64_t rows : {128, 512}) {

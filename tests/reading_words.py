@@ -79,7 +79,7 @@ def finding_kinds(root):
 
 
 def column_titles(root):
-    """Titles within braces, with an alignment or alone, and lists of names that become columns."""
+    """Names that columns_of() splits, titles within braces, with an alignment or alone, and lists of names that become columns."""
     for path, text in sources(root, "report", "cli"):
         if path.name in DATA_TABLES:
             if DATA_TABLES[path.name] is None:
@@ -88,6 +88,9 @@ def column_titles(root):
             text = text.replace(body_of(text, begin), "")
         titles = re.findall(rf"(?<!lines = )(?<!figures = ){{{LITERAL}(?:, Align::k\w+)?(?:, true)?}}", text)
         titles += re.findall(rf"{{{LITERAL}, Counter::", text)
+        for call in re.findall(r"\bcolumns_of\(([^;]*?)\)[;,}]", text):
+            for names in re.findall(LITERAL, re.sub(r'"\s*"', "", call)):
+                titles += [name.lstrip("<=") for name in names.split("|")]
         for names in re.findall(r"for \(const char\*(?: const)? name\s*:\s*{([^}]*)}", text):
             titles += literals(names)
         for expression in re.findall(r"columns\.push_back\({([^}]*)}", text) + re.findall(

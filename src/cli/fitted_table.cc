@@ -20,7 +20,7 @@ void number_rows(Table& table) {
   std::set<std::string> numbers;
   for (const auto& row : table.rows) numbers.insert(split(cell_text(row[0]), '-').front());
   if (numbers.size() != table.rows.size()) return;
-  for (auto& row : table.rows) row[0] = TableCell::of(split(cell_text(row[0]), '-').front());
+  for (auto& row : table.rows) row[0] = TableCell(split(cell_text(row[0]), '-').front());
 }
 
 }  // namespace

@@ -129,8 +129,8 @@ TableCell interval_cell(const std::optional<stats::Interval>& interval, int digi
 TableCell spread_cell(const std::optional<stats::Interval>& interval,
                       const std::optional<stats::Interval>& process_range) {
   if (!process_range) return interval_cell(interval);
-  return TableCell::of(fmt::format("range {}-{}", format_significant(process_range->low, 4),
-                                   format_significant(process_range->high, 4)));
+  return TableCell(fmt::format("range {}-{}", format_significant(process_range->low, 4),
+                               format_significant(process_range->high, 4)));
 }
 
 TableCell p_cell(double p, double log_p) {
@@ -141,7 +141,7 @@ TableCell p_cell(double p, double log_p) {
 
 TableCell p_holm_cell(const std::optional<double>& p_holm) {
   if (!p_holm) return TableCell::absent();
-  return *p_holm > 0 ? TableCell::of(*p_holm, 2) : TableCell{0.0, "<1e-300"};
+  return *p_holm > 0 ? TableCell(*p_holm, 2) : TableCell{0.0, "<1e-300"};
 }
 
 TableCell percent_cell(std::optional<double> share) {

@@ -124,7 +124,7 @@ TableCell latency_cell(const LatencyOverRuns& of, const std::optional<HighQuanti
   if (!of.p50) return TableCell::absent();
   std::string text = number(of.p50->mean);
   if (tail) text += " / " + ((of.*tail->of) ? number((of.*tail->of)->mean) : std::string("-"));
-  return TableCell::of(std::move(text));
+  return TableCell(std::move(text));
 }
 
 int64_t failed_of(const LoadFigures& of) {
@@ -144,13 +144,13 @@ TableCell ratio_to_baseline(const Findings& findings, const LoadFigures& of) {
     if (contrast.stratum != of.stratum || contrast.arm != of.arm) continue;
     RatioRange range;
     range.add(contrast);
-    return TableCell::of(fmt::format("{} {}", range.short_text(), verdict_name(contrast.verdict)));
+    return TableCell(fmt::format("{} {}", range.short_text(), verdict_name(contrast.verdict)));
   }
   return TableCell::absent();
 }
 
 TableCell optional_cell(const std::optional<OverRuns>& of) {
-  return of ? TableCell::of(with_interval(*of)) : TableCell::absent();
+  return of ? TableCell(with_interval(*of)) : TableCell::absent();
 }
 
 // One row a point and arm of one latency.
@@ -159,10 +159,9 @@ void add_latency_rows(const Findings& findings, const char* name, LatencyOverRun
   for (const LoadFigures& one : findings.load.points) {
     const LatencyOverRuns& latency = one.*of;
     if (!latency.mean) continue;
-    table.rows.push_back({TableCell::of(point_label(findings, one)), TableCell::of(one.arm),
-                          TableCell::of(std::string(name)), optional_cell(latency.mean),
-                          optional_cell(latency.p50), optional_cell(latency.p95),
-                          optional_cell(latency.p99)});
+    table.rows.push_back({point_label(findings, one), one.arm, std::string(name),
+                          optional_cell(latency.mean), optional_cell(latency.p50),
+                          optional_cell(latency.p95), optional_cell(latency.p99)});
   }
 }
 
@@ -206,7 +205,7 @@ Table load_table(const Findings& findings) {
   const bool failed = any_failed(findings);
   const bool bounds = findings.load.slo.any();
   const auto tail = tail_of(findings);
-  Table table{"", {{"load", Align::kLeft}}, {}};
+  Table table{.columns = columns_of("<load")};
   if (arms) table.columns.push_back({"arm", Align::kLeft});
   for (const char* name : {"requests/s", "tokens/s", "TTFT ms", "ITL ms", "latency ms"})
     table.columns.push_back({name, Align::kRight, true});
@@ -215,15 +214,15 @@ Table load_table(const Findings& findings) {
   if (arms) table.columns.push_back({"latency ratio", Align::kLeft, true});
   for (const LoadFigures& one : findings.load.points) {
     auto& row = table.rows.emplace_back();
-    row.push_back(TableCell::of(point_label(findings, one)));
-    if (arms) row.push_back(TableCell::of(one.arm));
-    row.push_back(TableCell::of(with_half(one.requests_per_s)));
-    row.push_back(TableCell::of(with_half(one.tokens_per_s)));
+    row.push_back(point_label(findings, one));
+    if (arms) row.push_back(one.arm);
+    row.push_back(with_half(one.requests_per_s));
+    row.push_back(with_half(one.tokens_per_s));
     row.push_back(latency_cell(one.ttft_ms, tail));
     row.push_back(latency_cell(one.itl_ms, tail));
     row.push_back(latency_cell(one.latency_ms, tail));
     if (bounds) row.push_back(percent_cell(one.within_bounds->mean));
-    if (failed) row.push_back(TableCell::of(failed_of(one)));
+    if (failed) row.push_back(failed_of(one));
     if (arms) row.push_back(ratio_to_baseline(findings, one));
   }
   return table;
@@ -268,45 +267,21 @@ ReportSection load_section(const Findings& findings) {
       "tokens "
       "that came from the server's cache; late: the time by which 99 % of a "
       "run's requests were sent after their schedule, of the worst run.");
-  Table rates{"",
-              {{"load", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"runs"},
-               {"requests"},
-               {"failed"},
-               {"offered/s"},
-               {"requests/s"},
-               {"tokens/s"},
-               {"kept"},
-               {"good/s"},
-               {"in flight"},
-               {"most"},
-               {"cached"},
-               {"late ms"}},
-              {}};
+  Table rates{.columns =
+                  columns_of("<load|<arm|runs|requests|failed|offered/s|requests/s|tokens/s|kept|"
+                             "good/s|in flight|most|cached|late ms")};
   for (const LoadFigures& one : findings.load.points) {
     rates.rows.push_back(
-        {TableCell::of(point_label(findings, one)), TableCell::of(one.arm), TableCell::of(one.runs),
-         TableCell::of(one.requests), TableCell::of(failed_of(one)),
-         TableCell::of(with_interval(one.offered_per_s)),
-         TableCell::of(with_interval(one.requests_per_s)),
-         TableCell::of(with_interval(one.tokens_per_s)),
-         one.within_bounds ? TableCell::of(share_text(*one.within_bounds)) : TableCell::absent(),
-         optional_cell(one.good_per_s), TableCell::of(one.in_flight.mean, 3),
-         TableCell::of(one.most_in_flight),
-         one.cached ? TableCell::of(share_text(*one.cached)) : TableCell::absent(),
-         TableCell::of(one.late_p99_ms, 3)});
+        {point_label(findings, one), one.arm, one.runs, one.requests, failed_of(one),
+         with_interval(one.offered_per_s), with_interval(one.requests_per_s),
+         with_interval(one.tokens_per_s),
+         one.within_bounds ? TableCell(share_text(*one.within_bounds)) : TableCell::absent(),
+         optional_cell(one.good_per_s), TableCell(one.in_flight.mean, 3), one.most_in_flight,
+         one.cached ? TableCell(share_text(*one.cached)) : TableCell::absent(),
+         TableCell(one.late_p99_ms, 3)});
   }
   section.tables.push_back(std::move(rates));
-  Table latencies{"",
-                  {{"load", Align::kLeft},
-                   {"arm", Align::kLeft},
-                   {"ms", Align::kLeft},
-                   {"mean"},
-                   {"p50"},
-                   {"p95"},
-                   {"p99"}},
-                  {}};
+  Table latencies{.columns = columns_of("<load|<arm|<ms|mean|p50|p95|p99")};
   add_latency_rows(findings, "to the first token", &LoadFigures::ttft_ms, latencies);
   add_latency_rows(findings, "a further token", &LoadFigures::tpot_ms, latencies);
   add_latency_rows(findings, "between tokens", &LoadFigures::itl_ms, latencies);

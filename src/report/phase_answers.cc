@@ -412,16 +412,16 @@ TableCell ms_cell(const ArmFigures& of) {
   } else if (of.half_width) {
     text += fmt::format(" \u00b1{} %", percent_number(*of.half_width));
   }
-  return TableCell::of(std::move(text));
+  return TableCell(std::move(text));
 }
 
 TableCell range_cell(const std::optional<stats::Interval>& range) {
-  return range ? TableCell::of(range_text(*range, "-")) : TableCell::absent();
+  return range ? TableCell(range_text(*range, "-")) : TableCell::absent();
 }
 
 TableCell ratio_cell(const ArmFigures& of) {
-  if (of.is_baseline) return TableCell::of(std::string("1 (baseline)"));
-  return of.ratio.values ? TableCell::of(of.ratio.short_text()) : TableCell::absent();
+  if (of.is_baseline) return TableCell("1 (baseline)");
+  return of.ratio.values ? TableCell(of.ratio.short_text()) : TableCell::absent();
 }
 
 // "slower"; of several strata "4 slower, 1 undecided".
@@ -435,7 +435,7 @@ TableCell verdict_cell(const ArmFigures& of) {
     const std::string word(verdict == Verdict::kInconclusive ? "undecided" : verdict_name(verdict));
     parts.push_back(all == 1 ? word : fmt::format("{} {}", at->second, word));
   }
-  return parts.empty() ? TableCell::absent() : TableCell::of(join(parts, ", "));
+  return parts.empty() ? TableCell::absent() : TableCell(join(parts, ", "));
 }
 
 template <typename Has>
@@ -521,7 +521,7 @@ Table arm_table(const std::vector<PhaseAnswer>& answers) {
     TableCell (*cell)(const ArmFigures&);
   };
   std::vector<ArmColumn> columns = {
-      {{"arm", Align::kLeft}, [](const ArmFigures& of) { return TableCell::of(of.label); }},
+      {{"arm", Align::kLeft}, [](const ArmFigures& of) { return TableCell(of.label); }},
       {{"ms", Align::kLeft, true}, ms_cell}};
   if (any_arm(answers, [](const ArmFigures& of) { return of.tokens_per_s.has_value(); })) {
     columns.push_back(
@@ -535,14 +535,14 @@ Table arm_table(const std::vector<PhaseAnswer>& answers) {
     columns.push_back({{"p99 ms"}, [](const ArmFigures& of) { return range_cell(of.p99_ms); }});
   }
   if (any_arm(answers, [](const ArmFigures& of) { return of.lost > 0; })) {
-    columns.push_back({{"lost"}, [](const ArmFigures& of) { return TableCell::of(of.lost); }});
+    columns.push_back({{"lost"}, [](const ArmFigures& of) { return TableCell(of.lost); }});
   }
-  Table table{"", {{"phase", Align::kLeft}}, {}};
+  Table table{.columns = columns_of("<phase")};
   for (const ArmColumn& one : columns) table.columns.push_back(one.column);
   for (const PhaseAnswer& answer : answers) {
     for (const ArmFigures& of : answer.arms) {
       auto& row = table.rows.emplace_back();
-      row.push_back(TableCell::of(std::string(phase_name(answer.phase))));
+      row.push_back(phase_name(answer.phase));
       for (const ArmColumn& one : columns) row.push_back(one.cell(of));
     }
   }

@@ -116,25 +116,14 @@ std::vector<std::string> worst_of_phases(const Findings& findings) {
 }
 
 Table slow_table(const Findings& findings) {
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"p50"},
-               {"high"},
-               {"high/p50"},
-               {"slow"},
-               {"without"},
-               {"beside them", Align::kLeft, true}},
-              {}};
+  Table table{.columns =
+                  columns_of("<phase|<stratum|<arm|p50|high|high/p50|slow|without|=beside them")};
   for (const ArmSlowCalls* calls : by_length(findings)) {
     table.rows.push_back(
-        {TableCell::of(std::string(phase_name(findings.strata[calls->stratum].phase))),
-         TableCell::of(stratum_label(findings, calls->stratum)), TableCell::of(calls->arm),
-         TableCell::of(calls->p50, 3), TableCell::of(calls->high, 3),
-         TableCell::of(calls->high / calls->p50, 3),
-         TableCell::of(fmt::format("{}/{}", calls->slow, calls->n)),
-         TableCell::of(calls->high_without, 3), TableCell::of(cause_cell(*calls))});
+        {phase_name(findings.strata[calls->stratum].phase), stratum_label(findings, calls->stratum),
+         calls->arm, TableCell(calls->p50, 3), TableCell(calls->high, 3),
+         TableCell(calls->high / calls->p50, 3), fmt::format("{}/{}", calls->slow, calls->n),
+         TableCell(calls->high_without, 3), cause_cell(*calls)});
   }
   return table;
 }

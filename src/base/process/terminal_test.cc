@@ -50,7 +50,7 @@ TEST_F(OnATerminal, ItsSizeIsKnown) {
 }
 
 TEST_F(OnATerminal, VariablesSayOtherwise) {
-  const Variable columns("COLUMNS", "70");
+  const Variable columns_of("COLUMNS", "70");
   EXPECT_EQ(terminal_of(slave_.get()).columns, 70u);
   for (const char* wrong : {"", "0", "wide", "70x"}) {
     const Variable bad("COLUMNS", wrong);

@@ -124,20 +124,31 @@ std::string cell_text(const TableCell& cell) {
   return cell.value.is_string() ? cell.value.get<std::string>() : to_json_line(cell.value);
 }
 
-TableCell TableCell::of(std::string text) {
-  return {std::move(text), ""};
-}
-TableCell TableCell::of(int64_t number) {
-  return {number, ""};
+TableCell TableCell::if_any(std::string text) {
+  return text.empty() ? absent() : TableCell(std::move(text));
 }
 
-TableCell TableCell::of(double number, int digits) {
-  if (!std::isfinite(number)) return absent();
-  return {number, format_significant(number, digits)};
+TableCell::TableCell(double number, int digits) {
+  if (!std::isfinite(number)) return;
+  value = number;
+  text = format_significant(number, digits);
 }
 
-TableCell TableCell::of(std::optional<double> number, int digits) {
-  return number ? of(*number, digits) : absent();
+TableCell::TableCell(std::optional<double> number, int digits)
+    : TableCell(number ? TableCell(*number, digits) : absent()) {}
+
+std::vector<Column> columns_of(std::string_view names) {
+  std::vector<Column> all;
+  while (true) {
+    const size_t end = std::min(names.find('|'), names.size());
+    std::string_view name = names.substr(0, end);
+    const bool figures = name.starts_with('=');
+    const bool left = figures || name.starts_with('<');
+    if (left) name.remove_prefix(1);
+    all.push_back({std::string(name), left ? Align::kLeft : Align::kRight, figures});
+    if (end == names.size()) return all;
+    names.remove_prefix(end + 1);
+  }
 }
 
 std::string Table::render(OutputFormat format, std::optional<size_t> width) const {

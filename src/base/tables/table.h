@@ -1,9 +1,11 @@
 // A table that every printing command can show four ways: table, json, csv, md.
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/records/json.h"
@@ -25,28 +27,41 @@ struct Column {
   bool figures = false;
 };
 
+// Columns by their names, with "|" between them. "<name" is aligned to the left; "=name" too, and
+// is text that is figures.
+std::vector<Column> columns_of(std::string_view names);
+
 // A cell keeps its value for machines and its text for people; an absent cell is empty in CSV, null
-// in JSON and "-" in a table.
+// in JSON and "-" in a table. A row is written as a list of plain values.
 struct TableCell {
   Json value;        // null: absent
   std::string text;  // shown in a table and in Markdown; empty: derived from the value
 
-  static TableCell absent() { return {nullptr, ""}; }
-  static TableCell of(std::string text);
-  static TableCell of(int64_t number);
+  TableCell() = default;
+  TableCell(Json data, std::string shown) : value(std::move(data)), text(std::move(shown)) {}
+  // NOLINTBEGIN(google-explicit-constructor)
+  TableCell(const char* words) : value(words) {}
+  TableCell(std::string words) : value(std::move(words)) {}
+  TableCell(std::string_view words) : value(words) {}
+  TableCell(std::integral auto number) : value(number) {}
+  TableCell(bool) = delete;
   // `digits` significant digits in the table; the full value in JSON and CSV. NaN and infinity:
   // absent.
-  static TableCell of(double number, int digits = 4);
-  static TableCell of(std::optional<double> number, int digits = 4);
+  TableCell(double number, int digits = 4);
+  TableCell(std::optional<double> number, int digits = 4);
+  // NOLINTEND(google-explicit-constructor)
+
+  static TableCell absent() { return {}; }
+  static TableCell if_any(std::string text);  // empty: absent
 };
 
 // The cell's text for people, unescaped: its caller makes it safe (base/text/shown_text.h).
 std::string cell_text(const TableCell& cell);
 
 struct Table {
-  std::string title;  // printed above in table and md; may be empty
+  std::string title = {};  // printed above in table and md; may be empty
   std::vector<Column> columns;
-  std::vector<std::vector<TableCell>> rows;  // each as long as columns
+  std::vector<std::vector<TableCell>> rows = {};  // each as long as columns
 
   // JSON: an array of objects. Text ends with a newline. `width`: a table keeps to it if shortening
   // text ("..." in its middle) is enough.

@@ -11,10 +11,9 @@ namespace {
 Table sample() {
   Table table;
   table.title = "prefill";
-  table.columns = {{"arm", Align::kLeft}, {"mean_ms"}, {"n"}};
-  table.rows = {
-      {TableCell::of("eager"), TableCell::of(1.23456789), TableCell::of(int64_t{30})},
-      {TableCell::of("caf\u00e9, \"x\""), TableCell::absent(), TableCell::of(int64_t{0})}};
+  table.columns = columns_of("<arm|mean_ms|n");
+  table.rows = {{"eager", 1.23456789, int64_t{30}},
+                {"caf\u00e9, \"x\"", TableCell::absent(), int64_t{0}}};
   return table;
 }
 
@@ -47,10 +46,10 @@ TEST(Table, MachinesGetTheFullValue) {
 
 TEST(Table, WhatIsNoNumberIsAbsent) {
   for (double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_TRUE(TableCell::of(value).value.is_null());
+    EXPECT_TRUE(TableCell(value).value.is_null());
   }
-  EXPECT_TRUE(TableCell::of(std::optional<double>()).value.is_null());
-  EXPECT_EQ(TableCell::of(0.0).value, 0.0) << "zero is a value";
+  EXPECT_TRUE(TableCell(std::optional<double>()).value.is_null());
+  EXPECT_EQ(TableCell(0.0).value, 0.0) << "zero is a value";
 }
 
 TEST(Table, FormatsHaveNames) {
@@ -64,10 +63,10 @@ TEST(Table, FormatsHaveNames) {
 
 TEST(Table, KeepsToATerminalsWidthByShorteningText) {
   Table table;
-  table.columns = {{"name", Align::kLeft}, {"ms"}, {"why", Align::kLeft}};
-  table.rows = {{TableCell::of("an-arm-with-a-long-name"), TableCell::of(123.456, 6),
-                 TableCell::of("\u00e4 reason that takes many more columns")},
-                {TableCell::of("b"), TableCell::of(1.5), TableCell::absent()}};
+  table.columns = columns_of("<name|ms|<why");
+  table.rows = {{"an-arm-with-a-long-name", TableCell(123.456, 6),
+                 "\u00e4 reason that takes many more columns"},
+                {"b", 1.5, TableCell::absent()}};
   const std::string whole = table.render(OutputFormat::kTable);
   EXPECT_EQ(table.render(OutputFormat::kTable, 200), whole);
   const std::string narrow = table.render(OutputFormat::kTable, 40);
@@ -79,16 +78,15 @@ TEST(Table, KeepsToATerminalsWidthByShorteningText) {
   // Numbers stay whole, whatever that takes.
   EXPECT_NE(table.render(OutputFormat::kTable, 5).find("123.456"), std::string::npos);
   EXPECT_EQ(table.render(OutputFormat::kCsv, 5), table.render(OutputFormat::kCsv));
-  table.rows = {{TableCell::of("=1\u0090"), TableCell::of(int64_t{-3})}};
+  table.rows = {{"=1\u0090", int64_t{-3}}};
   table.columns.resize(2);
   EXPECT_TRUE(table.render(OutputFormat::kCsv).ends_with("\n'=1\\x90,-3\n"));
 }
 
 TEST(Table, NoTextOfFiguresIsShortened) {
   Table table;
-  table.columns = {{"name", Align::kLeft}, {"ratio", Align::kLeft, true}};
-  table.rows = {
-      {TableCell::of("an-arm-with-a-long-name"), TableCell::of("0.045-0.068 [0.028, 0.095]")}};
+  table.columns = columns_of("<name|=ratio");
+  table.rows = {{"an-arm-with-a-long-name", "0.045-0.068 [0.028, 0.095]"}};
   EXPECT_EQ(table.render(OutputFormat::kTable, 40),
             "name          ratio\n"
             "------------  --------------------------\n"

@@ -62,9 +62,8 @@ TEST(ShownText, ExcerptsOfErrorsAreSafeAndShort) {
 TEST(ShownText, TablesShowNamesAndObeyNone) {
   Table table;
   table.title = "of \x1b[31m<b>";
-  table.columns = {{"arm", Align::kLeft}, {"text", Align::kLeft}};
-  table.rows = {{TableCell::of("a\x1b[2J|<script>"), TableCell::of("x\ny")},
-                {TableCell::of(std::string(1'000'000, 'z')), TableCell::of("")}};
+  table.columns = columns_of("<arm|<text");
+  table.rows = {{"a\x1b[2J|<script>", "x\ny"}, {std::string(1'000'000, 'z'), ""}};
   const std::string text = table.render(OutputFormat::kTable);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(std::ranges::count(text, '\n'), 5) << "title, heading, rule and two rows";

@@ -52,9 +52,9 @@ Json summary_json(const ImportSummary& summary, const Imported& imported,
 Table summary_table(const ImportSummary& summary, const Imported& imported,
                     const std::string& bundle) {
   Table table;
-  table.columns = {{"what", Align::kLeft}, {"value", Align::kLeft}};
+  table.columns = columns_of("<what|<value");
   const auto add = [&](const char* what, std::string value) {
-    table.rows.push_back({TableCell::of(what), TableCell::of(std::move(value))});
+    table.rows.push_back({what, std::move(value)});
   };
   add("bundle", bundle);
   add("format", imported.format);

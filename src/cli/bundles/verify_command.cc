@@ -66,9 +66,9 @@ Result<int> verify(const VerifyArguments& arguments, OutputFormat format) {
     return 0;
   }
   Table table;
-  table.columns = {{"object", Align::kLeft}, {"problem", Align::kLeft}};
+  table.columns = columns_of("<object|<problem");
   for (const VerifyProblem& problem : problems) {
-    table.rows.push_back({TableCell::of(problem.object), TableCell::of(problem.problem)});
+    table.rows.push_back({problem.object, problem.problem});
   }
   print_table(table, format);
   return problems.empty() ? 0 : 1;

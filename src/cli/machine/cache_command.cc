@@ -20,27 +20,17 @@ TableCell bytes_cell(uint64_t bytes) {
   return {bytes, format_bytes(static_cast<double>(bytes))};
 }
 
-TableCell target_cell(const std::string& target) {
-  return target.empty() ? TableCell::absent() : TableCell::of(target);
-}
-
 Table entries_table(const std::vector<KernelCache::Entry>& kernels,
                     const std::vector<KeptModel>& models) {
   Table table;
-  table.columns = {{"kind", Align::kLeft},
-                   {"name", Align::kLeft},
-                   {"target", Align::kLeft},
-                   {"size_bytes", Align::kRight},
-                   {"last_used", Align::kLeft}};
+  table.columns = columns_of("<kind|<name|<target|size_bytes|<last_used");
   for (const KernelCache::Entry& entry : kernels) {
-    table.rows.push_back({TableCell::of("kernel"), TableCell::of(entry.digest),
-                          target_cell(entry.target), bytes_cell(entry.bytes),
-                          TableCell::of(format_utc(entry.used_at_s * 1'000'000'000))});
+    table.rows.push_back({"kernel", entry.digest, TableCell::if_any(entry.target),
+                          bytes_cell(entry.bytes), format_utc(entry.used_at_s * 1'000'000'000)});
   }
   for (const KeptModel& model : models) {
-    table.rows.push_back({TableCell::of(model.unfinished ? "unfinished model" : "model"),
-                          TableCell::of(model.name), TableCell::absent(), bytes_cell(model.bytes),
-                          TableCell::absent()});
+    table.rows.push_back({model.unfinished ? "unfinished model" : "model", model.name,
+                          TableCell::absent(), bytes_cell(model.bytes), TableCell::absent()});
   }
   return table;
 }
@@ -78,11 +68,10 @@ Result<int> clear_cache(OutputFormat format, bool with_models) {
   ASSAY_TRY(const std::vector<KeptModel> models, kept_models());
   ASSAY_TRY(const uint64_t freed_bytes, cache.clear());
   Table table;
-  table.columns = {{"kind", Align::kLeft}, {"folder", Align::kLeft}, {"removed"}, {"freed_bytes"}};
+  table.columns = columns_of("<kind|<folder|removed|freed_bytes");
   const auto add = [&](const std::string& kind, const std::string& folder, size_t count,
                        uint64_t bytes) {
-    table.rows.push_back({TableCell::of(kind), TableCell::of(folder),
-                          TableCell::of(static_cast<int64_t>(count)), bytes_cell(bytes)});
+    table.rows.push_back({kind, folder, static_cast<int64_t>(count), bytes_cell(bytes)});
   };
   add("kernels", cache.folder().string(), kernels.size(), freed_bytes);
   if (with_models) {

@@ -294,15 +294,10 @@ Result<int> run_doctor(OutputFormat format) {
     return 0;
   }
   Table table;
-  table.columns = {{"check", Align::kLeft},
-                   {"status", Align::kLeft},
-                   {"finding", Align::kLeft},
-                   {"fix", Align::kLeft}};
+  table.columns = columns_of("<check|<status|<finding|<fix");
   for (const Check& check : checks) {
-    table.rows.push_back({TableCell::of(check.name),
-                          TableCell::of(std::string(check_status_name(check.status))),
-                          TableCell::of(check.finding),
-                          check.fix.empty() ? TableCell::absent() : TableCell::of(check.fix)});
+    table.rows.push_back(
+        {check.name, check_status_name(check.status), check.finding, TableCell::if_any(check.fix)});
   }
   print_table(table, format);
   return 0;

@@ -33,16 +33,15 @@ Result<int> run_server_probe(const ServerOptions& options, OutputFormat format) 
     return 0;
   }
   Table table;
-  table.columns = {{"fact", Align::kLeft}, {"value", Align::kLeft}};
-  table.rows.push_back({TableCell::of("api"), TableCell::of(known.api)});
+  table.columns = columns_of("<fact|<value");
+  table.rows.push_back({"api", known.api});
   for (const auto& [name, value] : facts.items()) {
     if (name == "unknown") continue;
     table.rows.push_back(
-        {TableCell::of(name),
-         TableCell::of(value.is_string() ? value.get<std::string>() : to_json_line(value))});
+        {name, TableCell(value.is_string() ? value.get<std::string>() : to_json_line(value))});
   }
   for (const Json& name : facts["unknown"]) {
-    table.rows.push_back({TableCell::of(name.get<std::string>()), TableCell::absent()});
+    table.rows.push_back({name.get<std::string>(), TableCell::absent()});
   }
   print_table(table, format);
   return 0;

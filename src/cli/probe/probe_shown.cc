@@ -28,11 +28,10 @@ Table invocation_table(const ProbeOptions& options, const ProbeResult& result) {
                    {"error_class", Align::kLeft}};
   for (size_t i = 0; i < result.invocations.size(); ++i) {
     const Probed& one = result.invocations[i];
-    table.rows.push_back(
-        {TableCell::of(static_cast<int64_t>(i)), TableCell::of(one.warmup ? "yes" : "no"),
-         TableCell::of(one.seconds, 3), TableCell::of(std::ssize(one.values)),
-         TableCell::of(one.mean(), 5), TableCell::of(one.status),
-         one.error_class.empty() ? TableCell::absent() : TableCell::of(one.error_class)});
+    table.rows.push_back({static_cast<int64_t>(i), one.warmup ? "yes" : "no",
+                          TableCell(one.seconds, 3), std::ssize(one.values),
+                          TableCell(one.mean(), 5), one.status,
+                          TableCell::if_any(one.error_class)});
   }
   return table;
 }

@@ -47,7 +47,7 @@ Result<size_t> column_of(const std::vector<std::string>& names, const std::strin
   return static_cast<size_t>(found - names.begin());
 }
 
-Result<Columns> columns_of(const std::vector<std::string>& names, const AnovaInput& in) {
+Result<Columns> factor_columns(const std::vector<std::string>& names, const AnovaInput& in) {
   Columns columns;
   ASSAY_TRY(columns.a, column_of(names, in.factor_a, in.path));
   ASSAY_TRY(columns.b, column_of(names, in.factor_b, in.path));
@@ -66,7 +66,7 @@ Result<std::vector<stats::AnovaCell>> read_cells(const AnovaInput& in) {
   if (!text.ends_with('\n')) text += '\n';
   CsvReader reader(text, in.path);
   ASSAY_TRY(const std::vector<std::string> names, reader.next());
-  ASSAY_TRY(const Columns columns, columns_of(names, in));
+  ASSAY_TRY(const Columns columns, factor_columns(names, in));
   Levels levels_a;
   Levels levels_b;
   std::vector<size_t> a;

@@ -32,19 +32,15 @@ TableCell also_cell(const std::vector<std::string>& names) {
 void append_figure(Table& table, const stats::PublishedTable::Row& row,
                    const AuditedFigure& figure) {
   const auto end = [&](double stats::Interval::*which) {
-    return figure.range ? TableCell::of((*figure.range).*which, 5) : TableCell::absent();
+    return figure.range ? TableCell((*figure.range).*which, 5) : TableCell::absent();
   };
-  const auto text = [](const std::string& words) {
-    return words.empty() ? TableCell::absent() : TableCell::of(words);
-  };
+  const auto text = [](const std::string& words) { return TableCell::if_any(words); };
   std::string name(stats::figure_name(figure.figure));
   if (figure.element) name += fmt::format("[{}]", *figure.element);
-  table.rows.push_back({TableCell::of(static_cast<int64_t>(row.line)), text(row.label),
-                        TableCell::of(name), TableCell::of(figure.claimed),
-                        TableCell::of(std::string(stats::verdict_name(figure.verdict))),
-                        TableCell::of(figure.recomputed, 5), end(&stats::Interval::low),
-                        end(&stats::Interval::high), text(figure.from), text(figure.as),
-                        also_cell(figure.also)});
+  table.rows.push_back({static_cast<int64_t>(row.line), text(row.label), name, figure.claimed,
+                        stats::verdict_name(figure.verdict), TableCell(figure.recomputed, 5),
+                        end(&stats::Interval::low), end(&stats::Interval::high), text(figure.from),
+                        text(figure.as), also_cell(figure.also)});
 }
 
 // Members behind the columns of a row, for machines; null if the figure has no such fact.
@@ -91,17 +87,9 @@ Result<int> audit(const AuditInput& in, OutputFormat format) {
   ASSAY_TRY(const std::string text, read_file(in.path));
   ASSAY_TRY(stats::PublishedTable published, stats::parse_published_table(text, in.path));
   Table table;
-  table.columns = {{"line"},
-                   {"label", Align::kLeft},
-                   {"figure", Align::kLeft},
-                   {"claimed"},
-                   {"verdict", Align::kLeft},
-                   {"recomputed"},
-                   {"low"},
-                   {"high"},
-                   {"from", Align::kLeft},
-                   {"as", Align::kLeft},
-                   {"also", Align::kLeft}};
+  table.columns = columns_of(
+      "line|<label|<figure|claimed|<verdict|recomputed|low|high|<from|<as|"
+      "<also");
   std::map<Verdict, size_t> counts;
   std::vector<Json> facts;
   for (auto& row : published.rows) {

@@ -36,7 +36,7 @@ std::vector<std::string> words(const std::string& text) {
 
 FigureRow& FigureRow::add(const std::string& name, std::optional<double> value, int digits) {
   columns_.push_back({name, Align::kRight});
-  cells_.push_back(TableCell::of(value, digits));
+  cells_.push_back(TableCell(value, digits));
   const bool is_whole = value && *value == std::floor(*value) && std::abs(*value) < 1e9;
   if (is_whole) cells_.back().text = fmt::format("{:.0f}", *value);
   return *this;
@@ -44,13 +44,13 @@ FigureRow& FigureRow::add(const std::string& name, std::optional<double> value, 
 
 FigureRow& FigureRow::add_count(const std::string& name, int64_t count) {
   columns_.push_back({name, Align::kRight});
-  cells_.push_back(TableCell::of(count));
+  cells_.push_back(count);
   return *this;
 }
 
 FigureRow& FigureRow::add_text(const std::string& name, const std::string& text) {
   columns_.push_back({name, Align::kLeft});
-  cells_.push_back(TableCell::of(text));
+  cells_.push_back(text);
   return *this;
 }
 
@@ -62,7 +62,7 @@ FigureRow& FigureRow::add(const std::string& prefix,
 
 FigureRow& FigureRow::add_p(double p, double log_p, const std::string& suffix) {
   columns_.push_back({"p" + suffix, Align::kRight});
-  cells_.push_back(p > 0 ? TableCell::of(p, 4) : TableCell{nullptr, power_of_ten(log_p)});
+  cells_.push_back(p > 0 ? TableCell(p, 4) : TableCell{nullptr, power_of_ten(log_p)});
   return add("ln_p" + suffix, log_p, 6);
 }
 

@@ -102,31 +102,19 @@ Table cell_table(const Estimated& estimated) {
   const auto& [study, plan, basis, cells, whole, impossible] = estimated;
   Table table;
   table.title = "Cells";
-  table.columns = {{"cell_id", Align::kLeft},
-                   {"arm", Align::kLeft},
-                   {"model", Align::kLeft},
-                   {"phase", Align::kLeft},
-                   {"scenario", Align::kLeft},
-                   {"new_tokens"},
-                   {"batch"},
-                   {"processes"},
-                   {"warmup"},
-                   {"repetitions"},
-                   {"estimate_s"}};
+  table.columns = columns_of(
+      "<cell_id|<arm|<model|<phase|<scenario|new_tokens|batch|processes|"
+      "warmup|repetitions|estimate_s");
   const int64_t all_rounds = rounds(study);
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     std::optional<double> seconds;
     if (cells[i]) seconds = cells[i]->total();
-    table.rows.push_back(
-        {TableCell::of(cell.id), TableCell::of(study.arms[cell.arm].name),
-         TableCell::of(study.models[cell.model].name),
-         TableCell::of(std::string(phase_name(cell.phase))),
-         TableCell::of(study.scenarios[cell.scenario].name),
-         cell.new_tokens > 0 ? TableCell::of(cell.new_tokens) : TableCell::absent(),
-         TableCell::of(cell.batch), TableCell::of(all_rounds),
-         TableCell::of(all_rounds * study.warmup), TableCell::of(round_begin(study, all_rounds)),
-         TableCell::of(seconds, 3)});
+    table.rows.push_back({cell.id, study.arms[cell.arm].name, study.models[cell.model].name,
+                          phase_name(cell.phase), study.scenarios[cell.scenario].name,
+                          cell.new_tokens > 0 ? TableCell(cell.new_tokens) : TableCell::absent(),
+                          cell.batch, all_rounds, all_rounds * study.warmup,
+                          round_begin(study, all_rounds), TableCell(seconds, 3)});
   }
   return table;
 }
@@ -135,13 +123,13 @@ Table cell_table(const Estimated& estimated) {
 Table unit_table(const Plan& plan) {
   Table table;
   table.title = "Units, in the order of the run";
-  table.columns = {{"unit"},   {"cell_id", Align::kLeft}, {"process"},     {"block"},
-                   {"warmup"}, {"first_repetition"},      {"repetitions"}, {"first_order_index"}};
+  table.columns = columns_of(
+      "unit|<cell_id|process|block|warmup|first_repetition|repetitions|"
+      "first_order_index");
   for (const Unit& unit : plan.units) {
-    table.rows.push_back({TableCell::of(unit.index), TableCell::of(plan.cells[unit.cell].id),
-                          TableCell::of(unit.round), TableCell::of(unit.block),
-                          TableCell::of(unit.warmups), TableCell::of(unit.first_repetition),
-                          TableCell::of(unit.repetitions), TableCell::of(unit.first_order_index)});
+    table.rows.push_back({unit.index, plan.cells[unit.cell].id, unit.round, unit.block,
+                          unit.warmups, unit.first_repetition, unit.repetitions,
+                          unit.first_order_index});
   }
   return table;
 }
@@ -317,28 +305,22 @@ std::string fitted_lines(std::string_view text) {
 Table readiness_table(const Study& study, const std::vector<ArmHere>& here) {
   Table table;
   table.title = "Arms here";
-  table.columns = {{"arm", Align::kLeft},
-                   {"here", Align::kLeft},
-                   {"runs as", Align::kLeft},
-                   {"why", Align::kLeft},
-                   {"fix", Align::kLeft}};
-  const auto text = [](const std::string& value) {
-    return value.empty() ? TableCell::absent() : TableCell::of(value);
-  };
+  table.columns = columns_of("<arm|<here|<runs as|<why|<fix");
+  const auto text = [](const std::string& value) { return TableCell::if_any(value); };
   for (size_t i = 0; i < study.arms.size(); ++i) {
     const StudyArm& arm = study.arms[i];
     if (!here[i].readiness) {
       table.rows.push_back(
-          {TableCell::of(arm.name), TableCell::of("not_asked"), TableCell::absent(),
-           TableCell::of((is_foreign(arm) ? "program: " : "interpreter: ") + here[i].program),
-           TableCell::of("--probe starts the program to find out")});
+          {arm.name, "not_asked", TableCell::absent(),
+           TableCell((is_foreign(arm) ? "program: " : "interpreter: ") + here[i].program),
+           "--probe starts the program to find out"});
       continue;
     }
     const ArmReadiness& readiness = *here[i].readiness;
     const bool runs = readiness.verdict != ArmReadiness::Verdict::kImpossible;
     table.rows.push_back(
-        {TableCell::of(arm.name), TableCell::of(std::string(readiness_name(readiness.verdict))),
-         runs ? TableCell::of(readiness.fallback.empty() ? arm.mode : readiness.fallback)
+        {arm.name, readiness_name(readiness.verdict),
+         runs ? TableCell(readiness.fallback.empty() ? arm.mode : readiness.fallback)
               : TableCell::absent(),
          text(readiness.reason), text(readiness.fix)});
   }

@@ -133,11 +133,11 @@ Result<Json> summarize(const Checkpoint& checkpoint) {
 
 Table summary_table(const Json& summary) {
   Table table;
-  table.columns = {{"property", Align::kLeft}, {"value", Align::kLeft}};
+  table.columns = columns_of("<property|<value");
   for (const auto& [name, value] : summary.items()) {
     TableCell cell{value, shown(name, value)};
     if (value.is_array()) cell.value = cell.text;  // CSV: no JSON inside a field
-    table.rows.push_back({TableCell::of(name), std::move(cell)});
+    table.rows.push_back({name, std::move(cell)});
   }
   return table;
 }

@@ -52,7 +52,7 @@ TableCell rate_cell(const BenchRow& row) {
   if (!row.tokens_per_s) return TableCell::absent();
   std::string text = fmt::format("{:.2f}", *row.tokens_per_s);
   if (row.speed.sd_tokens_per_s) text += fmt::format(" \u00b1 {:.2f}", *row.speed.sd_tokens_per_s);
-  return TableCell::of(std::move(text));
+  return TableCell(std::move(text));
 }
 
 // "10.42 [10.38, 10.46]", "10.42 range 10.38-10.46".
@@ -64,18 +64,18 @@ std::string with_spread(double value, const std::optional<stats::Interval>& inte
 
 TableCell ms_cell(const BenchRow& row) {
   if (!row.mean_ms) return TableCell::absent();
-  return TableCell::of(with_spread(*row.mean_ms, row.mean_interval_ms, row.mean_process_range_ms));
+  return TableCell(with_spread(*row.mean_ms, row.mean_interval_ms, row.mean_process_range_ms));
 }
 
 TableCell gb_cell(const BenchRow& row) {
   if (!row.speed.bytes_per_s) return TableCell::absent();
-  return TableCell::of(format_significant(*row.speed.bytes_per_s / 1e9, 3));
+  return TableCell(format_significant(*row.speed.bytes_per_s / 1e9, 3));
 }
 
 TableCell share_cell(const BenchRow& row) {
   const auto share = limit_share(row);
   if (!share) return TableCell::absent();
-  return TableCell::of(fmt::format("{:.0f} %", 100 * *share));
+  return TableCell(fmt::format("{:.0f} %", 100 * *share));
 }
 
 // "596, 75 %"; without a limit "596".
@@ -85,14 +85,14 @@ TableCell operations_cell(const BenchRow& row) {
   if (row.limit_operations_per_s) {
     text += fmt::format(", {:.0f} %", 100 * *row.operations_per_s / *row.limit_operations_per_s);
   }
-  return TableCell::of(std::move(text));
+  return TableCell(std::move(text));
 }
 
 TableCell energy_cell(const BenchRow& row) {
   if (!row.joules_per_token) return TableCell::absent();
   const auto number = [](double of) { return format_significant(of, 3); };
-  return TableCell::of(number(*row.joules_per_token) +
-                       spread_text(row.joules_interval, std::nullopt, number));
+  return TableCell(number(*row.joules_per_token) +
+                   spread_text(row.joules_interval, std::nullopt, number));
 }
 
 bool any_operations(const std::vector<BenchRow>& rows) {
@@ -106,17 +106,17 @@ bool any_energy(const std::vector<BenchRow>& rows) {
 }
 
 TableCell ratio_cell(const BenchRow& row) {
-  if (row.verdict.empty()) return TableCell::of("1 (baseline)");
-  if (!row.ratio) return TableCell::of(row.verdict);
+  if (row.verdict.empty()) return TableCell("1 (baseline)");
+  if (!row.ratio) return TableCell(row.verdict);
   if (row.ratio_interval && shows_nothing(*row.ratio_interval)) {
-    return TableCell::of(
+    return TableCell(
         fmt::format("{} {} {}", format_significant(*row.ratio, 4), kTooFew, row.verdict));
   }
   const bool open = row.verdict == verdict_name(Verdict::kInconclusive);
-  return TableCell::of(with_spread(*row.ratio, row.ratio_interval, row.ratio_process_range) + " " +
-                       (open && row.one_process           ? "one process"
-                        : open && row.ratio_process_range ? "too few processes"
-                                                          : row.verdict));
+  return TableCell(with_spread(*row.ratio, row.ratio_interval, row.ratio_process_range) + " " +
+                   (open && row.one_process           ? "one process"
+                    : open && row.ratio_process_range ? "too few processes"
+                                                      : row.verdict));
 }
 
 // A column, and the function that makes a row's cell of it.
@@ -128,23 +128,22 @@ struct BenchColumn {
 const std::vector<BenchColumn>& model_columns() {
   static const std::vector<BenchColumn> columns = {
       {{"model", Align::kLeft},
-       [](const BenchRow& row) { return TableCell::of(row.model.name + " " + row.speed.dtype); }},
-      {{"size"},
-       [](const BenchRow& row) { return TableCell::of(mebibytes(row.model.size_bytes)); }},
+       [](const BenchRow& row) { return TableCell(row.model.name + " " + row.speed.dtype); }},
+      {{"size"}, [](const BenchRow& row) { return TableCell(mebibytes(row.model.size_bytes)); }},
       {{"params"},
-       [](const BenchRow& row) { return TableCell::of(parameters_text(row.model.parameters)); }},
+       [](const BenchRow& row) { return TableCell(parameters_text(row.model.parameters)); }},
       {{"backend", Align::kLeft},
-       [](const BenchRow& row) { return TableCell::of(backend_text(row.speed)); }},
+       [](const BenchRow& row) { return TableCell(backend_text(row.speed)); }},
       {{"threads"}, [](const BenchRow& row) {
-         return row.speed.threads ? TableCell::of(*row.speed.threads) : TableCell::absent();
+         return row.speed.threads ? TableCell(*row.speed.threads) : TableCell::absent();
        }}};
   return columns;
 }
 
 std::vector<BenchColumn> test_columns(const std::vector<BenchRow>& rows) {
   std::vector<BenchColumn> columns = {
-      {{"arm", Align::kLeft}, [](const BenchRow& row) { return TableCell::of(row.speed.arm); }},
-      {{"test"}, [](const BenchRow& row) { return TableCell::of(row.test); }},
+      {{"arm", Align::kLeft}, [](const BenchRow& row) { return TableCell(row.speed.arm); }},
+      {{"test"}, [](const BenchRow& row) { return TableCell(row.test); }},
       {{"t/s"}, rate_cell},
       {{"ms"}, ms_cell},
       {{"GB/s"}, gb_cell},
@@ -167,7 +166,7 @@ void add_columns(const std::vector<BenchColumn>& columns, const std::vector<Benc
 // The column of lost rows, if any row has some: they are in no mean.
 void add_lost(const std::vector<BenchRow>& rows, Table& table) {
   if (std::ranges::all_of(rows, [](const BenchRow& row) { return row.speed.lost == 0; })) return;
-  add_columns({{{"lost"}, [](const BenchRow& row) { return TableCell::of(row.speed.lost); }}}, rows,
+  add_columns({{{"lost"}, [](const BenchRow& row) { return TableCell(row.speed.lost); }}}, rows,
               table);
 }
 

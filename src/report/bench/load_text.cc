@@ -39,7 +39,7 @@ std::vector<HabitualFigure> habitual_figures() {
 // "12.1 ±0.3" for people; a number alone for machines.
 TableCell figure_cell(const std::optional<OverRuns>& of) {
   if (!of) return TableCell::absent();
-  TableCell cell = TableCell::of(of->mean);
+  TableCell cell = TableCell(of->mean);
   if (of->interval) {
     const double half = (of->interval->high - of->interval->low) / 2;
     cell.text =
@@ -49,12 +49,12 @@ TableCell figure_cell(const std::optional<OverRuns>& of) {
 }
 
 Table habitual_table(const Findings& findings) {
-  Table table{"", {{"figure", Align::kLeft}}, {}};
+  Table table{.columns = columns_of("<figure")};
   const std::vector<LoadFigures>& points = findings.load.points;
   for (const LoadFigures& one : points)
     table.columns.push_back({prompt_name(findings.strata[one.stratum]), Align::kRight, true});
   const auto add = [&](const std::string& name, const auto& cell) {
-    std::vector<TableCell> row = {TableCell::of(name)};
+    std::vector<TableCell> row = {name};
     bool any = false;
     for (const LoadFigures& one : points) {
       row.push_back(cell(one));
@@ -62,16 +62,16 @@ Table habitual_table(const Findings& findings) {
     }
     if (any) table.rows.push_back(std::move(row));
   };
-  add("Runs", [](const LoadFigures& of) { return TableCell::of(of.runs); });
+  add("Runs", [](const LoadFigures& of) { return TableCell(of.runs); });
   add("Successful requests", [](const LoadFigures& of) {
     int64_t ok = of.requests;
     for (const auto& [error_class, count] : of.failed) ok -= count;
-    return TableCell::of(ok);
+    return TableCell(ok);
   });
   add("Failed requests", [](const LoadFigures& of) {
     int64_t failed = 0;
     for (const auto& [error_class, count] : of.failed) failed += count;
-    return TableCell::of(failed);
+    return TableCell(failed);
   });
   for (const HabitualFigure& figure : habitual_figures())
     add(figure.name, [&](const LoadFigures& of) { return figure_cell(figure.of(of)); });

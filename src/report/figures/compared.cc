@@ -98,18 +98,11 @@ std::vector<StratumRow> rows_of_cells(const Findings& all, const Comparison& of,
 }
 
 Table cells_table(const Comparison& of, const Cells& cells) {
-  Table table{"",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"ratio"},
-               {"interval"},
-               {"status", Align::kLeft}},
-              {}};
+  Table table{.columns = columns_of("<stratum|<arm|ratio|interval|<status")};
   for (const ComparedCell* cell : cells) {
-    table.rows.push_back({TableCell::of(stratum_label(of.strata, *cell->stratum)),
-                          TableCell::of(cell->arm), TableCell::of(cell->ratio, 4),
-                          spread_cell(cell->ratio_interval, cell->ratio_range),
-                          TableCell::of(status_text(*cell))});
+    table.rows.push_back(
+        {stratum_label(of.strata, *cell->stratum), cell->arm, TableCell(cell->ratio, 4),
+         spread_cell(cell->ratio_interval, cell->ratio_range), status_text(*cell)});
   }
   return table;
 }
@@ -129,10 +122,10 @@ std::optional<Figure> comparison_figure(const Comparison& of, Phase phase) {
   figure.id = fmt::format("{}-compared", phase_name(phase));
   figure.finding = comparison_finding(of, phase, cells);
   figure.caption = fmt::format(
-      "Each mark is a cell's mean time in the candidate over that in the base, with the {:.0f} % "
+      "Each mark is a cell's mean time in the candidate over that in the base, with the 95 % "
       "interval. Right of 1 the candidate is slower. An alarm: slower by more than {:.3g} %, and "
       "by more than two runs of one program may differ.{}",
-      of.options.confidence * 100, of.options.margin * 100,
+      of.options.margin * 100,
       cells.size() > kMostCells ? fmt::format(" The figure has the {} cells with the largest "
                                               "ratios; the table has all.",
                                               kMostCells)

@@ -57,19 +57,12 @@ std::optional<plot::XyPanel> panel_of(const Findings& findings, const GrowthLine
 }
 
 Table growth_table(const Findings& findings, Phase phase) {
-  Table table{"",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"mean_ms"},
-               {"95% interval"},
-               {"tokens/s"}},
-              {}};
+  Table table{.columns = columns_of("<stratum|<arm|mean_ms|95% interval|tokens/s")};
   for (const Latency& latency : findings.latencies) {
     if (findings.strata[latency.stratum].phase != phase) continue;
-    table.rows.push_back({TableCell::of(stratum_label(findings, latency.stratum)),
-                          TableCell::of(latency.arm), TableCell::of(latency.mean),
+    table.rows.push_back({stratum_label(findings, latency.stratum), latency.arm, latency.mean,
                           spread_cell(latency.mean_interval, latency.mean_process_range),
-                          TableCell::of(tokens_per_second(findings, latency))});
+                          tokens_per_second(findings, latency)});
   }
   return table;
 }

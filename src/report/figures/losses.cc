@@ -97,9 +97,8 @@ std::optional<Figure> loss_figure(const Findings& findings) {
   rows.start = plot::Scale::Start::kZero;
   figure.caption = fmt::format(
       "Each mark is the share of an arm's rows that crashed, timed out or failed "
-      "otherwise, warm-ups included; the bar is Wilson's {:.0f} % interval. Phases and "
+      "otherwise, warm-ups included; the bar is Wilson's 95 % interval. Phases and "
       "strata without a loss are left out. A bar from 0 can be long if few rows were tried.{}",
-      findings.options.confidence * 100,
       left_out > 0 ? fmt::format(" {} more series are in the table.", left_out) : "");
   figure.legend = arm_legend(findings, findings.study.arms, false);
   draw_rows(findings, rows, "Lost rows", figure);

@@ -206,11 +206,11 @@ std::optional<Figure> moves_figure(const Portability& of, size_t regime) {
   figure.id = fmt::format("moves-{}", regime);
   figure.finding = moves_finding(of, all, moves, regime);
   figure.caption = fmt::format(
-      "Each mark is the mean time of an arm in {} over its mean time in {}, with the {:.0f} % "
+      "Each mark is the mean time of an arm in {} over its mean time in {}, with the 95 % "
       "interval. Left of 1 it got faster. A flip: the arm was faster than the baseline in one "
       "bundle and slower in the other, or rows were lost in one alone. If "
       "the eager arm moved too, a compiled arm's move is no evidence about its compiler.{}",
-      name, first, of.options.confidence * 100,
+      name, first,
       rows.rows.size() == kMostMoves
           ? fmt::format(" The figure has the {} strata that moved most; the table has all.",
                         kMostMoves)

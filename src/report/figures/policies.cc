@@ -158,22 +158,13 @@ plot::RowLine line_of_evidence(const Findings& all, const RuledStratum& one) {
 }
 
 Table evidence_table(const std::vector<RuledStratum>& all) {
-  Table table{"",
-              {{"covers", Align::kLeft},
-               {"prompt", Align::kLeft},
-               {"take", Align::kLeft},
-               {"safe arm", Align::kLeft},
-               {"ratio", Align::kLeft},
-               {"decision", Align::kLeft},
-               {"rows"}},
-              {}};
+  Table table{.columns = columns_of("<covers|<prompt|<take|<safe arm|<ratio|<decision|rows")};
   for (const RuledStratum& one : all) {
-    table.rows.push_back({TableCell::of(condition_of(*one.rule)),
-                          TableCell::of(evidence_prompt(*one.rule, *one.evidence)),
-                          TableCell::of(one.rule->arm), TableCell::of(one.rule->fallback),
-                          TableCell::of(ratio_text(*one.evidence->ratio, one.evidence->interval,
-                                                   one.evidence->process_range)),
-                          TableCell::of(one.evidence->verdict), TableCell::of(one.evidence->rows)});
+    table.rows.push_back(
+        {condition_of(*one.rule), evidence_prompt(*one.rule, *one.evidence), one.rule->arm,
+         one.rule->fallback,
+         ratio_text(*one.evidence->ratio, one.evidence->interval, one.evidence->process_range),
+         one.evidence->verdict, one.evidence->rows});
   }
   return table;
 }
@@ -238,8 +229,7 @@ std::optional<Figure> evidence_figure(const Route& route) {
   figure.finding = evidence_finding(evidence);
   figure.caption = fmt::format(
       "Each mark is the mean time of a rule's arm over the safe arm's on one measured stratum, "
-      "with the {:.0f} % interval. Rules that take the safe arm have no mark.{}",
-      route.options.confidence * 100,
+      "with the 95 % interval. Rules that take the safe arm have no mark.{}",
       evidence.size() > kMostEvidence
           ? fmt::format(" The figure has the first {} of {} strata; the table has all.",
                         kMostEvidence, evidence.size())

@@ -128,10 +128,10 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   figure.finding = ratio_finding(findings, phase);
   figure.caption = fmt::format(
       "Each mark is an arm's mean time over the baseline's on one stratum, the bar its "
-      "{:.0f} % interval. Left of 1 the arm is faster than {}. A bar that "
+      "95 % interval. Left of 1 the arm is faster than {}. A bar that "
       "crosses 1 is no evidence of a difference; \"{}\" means that rows were lost "
       "or the outputs differ.{}{} All panels have the same scale.",
-      findings.options.confidence * 100, findings.study.baseline, kNotComparable,
+      findings.study.baseline, kNotComparable,
       too_few(findings, phase) ? " \"too few to tell\": the interval, wider than tenfold, is that "
                                  "of so few processes or "
                                  "rows that it shows nothing and isn't drawn; the table has it."

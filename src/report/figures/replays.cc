@@ -113,12 +113,12 @@ std::optional<Figure> strategies_figure(const Route& route) {
   if (figure.panels.empty()) return std::nullopt;
   figure.finding = strategies_finding(simulation);
   figure.caption = fmt::format(
-      "Each mark is a mean over {} replays of the trace, with the {:.0f} % interval over "
+      "Each mark is a mean over {} replays of the trace, with the 95 % interval over "
       "resampled processes. Regret compares the mean latency with that of the best arm for every "
       "phase of every request. Strategies share each replay's draws, so that a difference between "
       "two of them can be sure although their intervals overlap. A strategy without a mark can't "
       "be had, or lost requests.",
-      simulation.options.replays, simulation.options.confidence * 100);
+      simulation.options.replays);
   Findings names;
   for (const SimulatedStrategy& strategy : simulation.strategies) {
     names.study.arms.push_back(strategy.name);

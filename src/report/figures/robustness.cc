@@ -189,13 +189,12 @@ std::optional<Figure> claims_figure(const Portability& of) {
   Figure figure;
   figure.id = "claims";
   figure.finding = claims_finding(of);
-  figure.caption = fmt::format(
+  figure.caption =
       "Each mark is a bundle's geometric mean over strata of the first arm's time over the second "
-      "arm's, with the {:.0f} % interval. A claim is portable if every bundle's interval lies on "
+      "arm's, with the 95 % interval. A claim is portable if every bundle's interval lies on "
       "its side of 1 after Holm's adjustment, and two bundles differ on one axis alone. "
       "\"turned\": the "
-      "opposite of the claim holds.",
-      of.options.confidence * 100);
+      "opposite of the claim holds.";
   figure.legend = arm_legend(all, all.study.arms, false);
   draw_rows(all, rows, "Ratios of claims in each bundle", figure);
   figure.tables.push_back(claim_regime_table(of));

@@ -55,24 +55,14 @@ plot::RowLine line_of(const Findings& findings, const Timeline& timeline,
 
 Table lane_table(const Findings& findings, const std::vector<Timeline>& timelines) {
   Table table{"Busy time of each lane",
-              {{"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"lane", Align::kLeft},
-               {"events"},
-               {"busy_ms"},
-               {"traced_ms"},
-               {"busy_%"}},
+              columns_of("<phase|<stratum|<arm|<lane|events|busy_ms|traced_ms|busy_%"),
               {}};
   for (const Timeline& timeline : timelines) {
     const Stratum& stratum = findings.strata[timeline.stratum];
     for (const TimelineLane& lane : timeline.lanes) {
-      table.rows.push_back({TableCell::of(std::string(phase_name(stratum.phase))),
-                            TableCell::of(stratum_label(findings, timeline.stratum)),
-                            TableCell::of(timeline.arm), TableCell::of(lane.name),
-                            TableCell::of(lane.events), TableCell::of(lane.busy_ms),
-                            TableCell::of(timeline.length_ms),
-                            TableCell::of(100 * lane.busy_ms / timeline.length_ms, 3)});
+      table.rows.push_back({phase_name(stratum.phase), stratum_label(findings, timeline.stratum),
+                            timeline.arm, lane.name, lane.events, lane.busy_ms, timeline.length_ms,
+                            TableCell(100 * lane.busy_ms / timeline.length_ms, 3)});
     }
   }
   return table;

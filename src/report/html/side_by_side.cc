@@ -105,7 +105,7 @@ std::optional<plot::RowLine> loss_line(const Findings& findings, size_t stratum,
 // One row a stratum and arm, one line a bundle, and the same as a table.
 struct Beside {
   RowsFigure rows;
-  Table table{"", {{"stratum", Align::kLeft}, {"arm", Align::kLeft}}, {}};
+  Table table{.columns = columns_of("<stratum|<arm")};
   size_t in_all = 0;  // rows that every bundle has
 };
 
@@ -119,11 +119,11 @@ Beside beside(const std::vector<NamedFindings>& bundles, const Findings& all, Ph
     for (const std::string& arm : arms_of(bundles)) {
       const std::string label = stratum_label(all, s);
       StratumRow row{s, {row_label(fmt::format("{} {}", label, arm)), {}}};
-      std::vector<TableCell> cells = {TableCell::of(label), TableCell::of(arm)};
+      std::vector<TableCell> cells = {label, arm};
       for (const NamedFindings& bundle : bundles) {
         const auto place = place_of(bundle.findings, all.strata[s]);
         auto line = place ? line_of(bundle.findings, *place, arm) : std::nullopt;
-        cells.push_back(line ? TableCell::of(line->text) : TableCell::absent());
+        cells.push_back(line ? TableCell(line->text) : TableCell::absent());
         if (!line) continue;
         line->style = arm_style(all, bundle.name);
         line->tip = fmt::format("{}, {}, {}: {}", bundle.name, label, arm, line->tip);
@@ -272,7 +272,7 @@ std::string identity_table_html(const std::vector<NamedFindings>& bundles) {
     for (const auto& [name, value] : bundle.findings.identity) add_once(names, name);
   }
   names.insert(names.begin(), "(hash of all below)");
-  Table table{"", {{"what", Align::kLeft}, {"same", Align::kLeft}}, {}};
+  Table table{.columns = columns_of("<what|<same")};
   for (const NamedFindings& bundle : bundles) table.columns.push_back({bundle.name, Align::kLeft});
   for (const std::string& name : names) {
     std::set<std::string> different;
@@ -280,11 +280,10 @@ std::string identity_table_html(const std::vector<NamedFindings>& bundles) {
       const auto at = of_bundle.find(name);
       different.insert(at == of_bundle.end() ? "" : at->second);
     }
-    std::vector<TableCell> row = {TableCell::of(name),
-                                  TableCell::of(different.size() > 1 ? "DIFFERS" : "same")};
+    std::vector<TableCell> row = {name, different.size() > 1 ? "DIFFERS" : "same"};
     for (const auto& of_bundle : values) {
       const auto at = of_bundle.find(name);
-      row.push_back(at == of_bundle.end() ? TableCell::absent() : TableCell::of(at->second));
+      row.push_back(at == of_bundle.end() ? TableCell::absent() : TableCell(at->second));
     }
     table.rows.push_back(std::move(row));
   }

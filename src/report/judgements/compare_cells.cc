@@ -23,7 +23,7 @@ TableCell typical_cell(const ComparedCell& cell) {
 }
 
 TableCell mean_cell(const std::optional<ComparedSide>& side) {
-  return side ? TableCell::of(side->mean_ms) : TableCell::absent();
+  return side ? TableCell(side->mean_ms) : TableCell::absent();
 }
 
 std::string share_spread_text(const std::optional<stats::Interval>& interval,

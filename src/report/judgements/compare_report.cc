@@ -13,10 +13,6 @@
 namespace assay {
 namespace {
 
-TableCell text_cell(std::string text) {
-  return text.empty() ? TableCell::absent() : TableCell::of(std::move(text));
-}
-
 TableCell detectable_cell(const std::optional<double>& share) {
   return share && *share >= 10 ? TableCell{*share, ">999 %"} : percent_cell(share);
 }
@@ -26,7 +22,7 @@ TableCell noise_cell(const std::optional<ComparedSide>& side) {
 }
 
 TableCell process_cell(const ComparedCell& cell) {
-  return TableCell::of(fmt::format("{}, {}", cell.base->processes, cell.cand->processes));
+  return TableCell(fmt::format("{}, {}", cell.base->processes, cell.cand->processes));
 }
 
 TableCell process_noise_cell(const ComparedCell& cell) {
@@ -69,31 +65,18 @@ void add_typical_intervals(const std::vector<const ComparedCell*>& cells, Table&
 
 Table cell_table(const Comparison& c, Phase phase) {
   std::vector<const ComparedCell*> shown;
-  Table table{"",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"base ms"},
-               {"noise"},
-               {"cand. ms"},
-               {"its noise"},
-               {"proc."},
-               {"proc. noise"},
-               {"diff_ms"},
-               {"%diff"},
-               {"95% interval"},
-               {"typical"},
-               {"p_holm"},
-               {"status", Align::kLeft}},
-              {}};
+  Table table{.columns =
+                  columns_of("<stratum|<arm|base ms|noise|cand. ms|its noise|proc.|proc. noise|"
+                             "diff_ms|%diff|95% interval|typical|p_holm|<status")};
   for (const ComparedCell& cell : c.cells) {
     if (cell.phase != phase) continue;
     shown.push_back(&cell);
-    table.rows.push_back(
-        {TableCell::of(stratum_label(c.strata, *cell.stratum)), TableCell::of(cell.arm),
-         mean_cell(cell.base), noise_cell(cell.base), mean_cell(cell.cand), noise_cell(cell.cand),
-         process_cell(cell), process_noise_cell(cell), TableCell::of(cell.difference_ms, 3),
-         signed_percent(cell.ratio - 1), share_spread(cell.ratio_interval, cell.ratio_range),
-         typical_cell(cell), p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
+    table.rows.push_back({stratum_label(c.strata, *cell.stratum), cell.arm, mean_cell(cell.base),
+                          noise_cell(cell.base), mean_cell(cell.cand), noise_cell(cell.cand),
+                          process_cell(cell), process_noise_cell(cell),
+                          TableCell(cell.difference_ms, 3), signed_percent(cell.ratio - 1),
+                          share_spread(cell.ratio_interval, cell.ratio_range), typical_cell(cell),
+                          p_holm_cell(cell.p_holm), status_text(cell)});
   }
   if (any_machine(c)) add_machine_column(shown, table);
   if (c.in_one_run) add_typical_intervals(shown, table);
@@ -102,26 +85,16 @@ Table cell_table(const Comparison& c, Phase phase) {
 
 Table combined_table(const Comparison& c) {
   std::vector<const ComparedCell*> shown;
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"strata"},
-               {"%diff"},
-               {"95% interval"},
-               {"typical"},
-               {"p_holm"},
-               {"tost_p_holm"},
-               {"mde"},
-               {"status", Align::kLeft}},
-              {}};
+  Table table{.columns =
+                  columns_of("<phase|<arm|strata|%diff|95% interval|typical|p_holm|tost_p_holm|mde|"
+                             "<status")};
   for (const ComparedCell& cell : c.combined) {
     shown.push_back(&cell);
-    table.rows.push_back(
-        {TableCell::of(std::string(phase_name(cell.phase))), TableCell::of(cell.arm),
-         TableCell::of(cell.strata), signed_percent(cell.ratio - 1),
-         share_spread(cell.ratio_interval, cell.ratio_range), typical_cell(cell),
-         p_holm_cell(cell.p_holm), p_holm_cell(cell.tost_p_holm),
-         detectable_cell(cell.minimum_detectable), TableCell::of(status_text(cell))});
+    table.rows.push_back({phase_name(cell.phase), cell.arm, cell.strata,
+                          signed_percent(cell.ratio - 1),
+                          share_spread(cell.ratio_interval, cell.ratio_range), typical_cell(cell),
+                          p_holm_cell(cell.p_holm), p_holm_cell(cell.tost_p_holm),
+                          detectable_cell(cell.minimum_detectable), status_text(cell)});
   }
   if (any_machine(c)) add_machine_column(shown, table);
   return table;
@@ -139,26 +112,18 @@ std::vector<const ComparedCell*> by_weight(const Comparison& c) {
 
 // Two programs that took turns in one run are judged by their typical calls too.
 Table verdict_table(const Comparison& c) {
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"base ms"},
-               {"cand. ms"},
-               {"%diff"},
-               {"95% interval"}},
-              {}};
+  Table table{.columns = columns_of("<phase|<stratum|<arm|base ms|cand. ms|%diff|95% interval")};
   if (c.in_one_run) table.columns.push_back({"typical"});
   table.columns.push_back({"verdict", Align::kLeft});
   for (const ComparedCell* cell : by_weight(c)) {
-    table.rows.push_back({TableCell::of(std::string(phase_name(cell->phase))),
-                          TableCell::of(cell->stratum ? stratum_label(c.strata, *cell->stratum)
-                                                      : fmt::format("all {}", cell->strata)),
-                          TableCell::of(cell->arm), mean_cell(cell->base), mean_cell(cell->cand),
+    table.rows.push_back({phase_name(cell->phase),
+                          TableCell(cell->stratum ? stratum_label(c.strata, *cell->stratum)
+                                                  : fmt::format("all {}", cell->strata)),
+                          cell->arm, mean_cell(cell->base), mean_cell(cell->cand),
                           signed_percent(cell->ratio - 1),
                           share_spread(cell->ratio_interval, cell->ratio_range)});
     if (c.in_one_run) table.rows.back().push_back(typical_cell(*cell));
-    table.rows.back().push_back(TableCell::of(status_text(*cell)));
+    table.rows.back().push_back(status_text(*cell));
   }
   return table;
 }
@@ -188,26 +153,15 @@ std::string rate_text(const Losses& of, const std::optional<stats::Interval>& in
 
 // Whole phases, and cells that lost a row.
 Table crash_table(const Comparison& c) {
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"base lost"},
-               {"died"},
-               {"cand. lost"},
-               {"its died"},
-               {"p_holm"},
-               {"status", Align::kLeft}},
-              {}};
+  Table table{.columns = columns_of(
+                  "<phase|<stratum|<arm|base lost|died|cand. lost|its died|p_holm|<status")};
   for (const ComparedCrashes& x : c.crashes) {
     if (x.stratum && x.base.lost + x.cand.lost == 0) continue;
-    table.rows.push_back({TableCell::of(std::string(phase_name(x.phase))),
-                          TableCell::of(x.stratum ? stratum_label(c.strata, *x.stratum) : "all"),
-                          TableCell::of(x.arm), TableCell::of(rate_text(x.base, x.base_interval)),
-                          TableCell::of(died_text(x.base)),
-                          TableCell::of(rate_text(x.cand, x.cand_interval)),
-                          TableCell::of(died_text(x.cand)), p_holm_cell(x.p_holm),
-                          TableCell::of(x.rise ? "RISE" : "no rise")});
+    table.rows.push_back({phase_name(x.phase),
+                          TableCell(x.stratum ? stratum_label(c.strata, *x.stratum) : "all"), x.arm,
+                          rate_text(x.base, x.base_interval), died_text(x.base),
+                          rate_text(x.cand, x.cand_interval), died_text(x.cand),
+                          p_holm_cell(x.p_holm), x.rise ? "RISE" : "no rise"});
   }
   return table;
 }
@@ -216,21 +170,13 @@ void add_reasons(const Comparison& c, const std::string& what, const std::vector
                  Table& table) {
   for (const CellReason& cell : cells) {
     const Stratum& stratum = c.strata[cell.stratum];
-    table.rows.push_back({TableCell::of(what),
-                          TableCell::of(std::string(phase_name(stratum.phase))),
-                          TableCell::of(stratum_label(c.strata, cell.stratum)),
-                          TableCell::of(cell.arm), text_cell(cell.reason)});
+    table.rows.push_back({what, phase_name(stratum.phase), stratum_label(c.strata, cell.stratum),
+                          cell.arm, TableCell::if_any(cell.reason)});
   }
 }
 
 Table reason_table(const Comparison& c) {
-  Table table{"",
-              {{"what", Align::kLeft},
-               {"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"reason", Align::kLeft}},
-              {}};
+  Table table{.columns = columns_of("<what|<phase|<stratum|<arm|<reason")};
   add_reasons(c, "MISSING", c.missing, table);
   add_reasons(c, "LOST", c.lost, table);
   add_reasons(c, "OUTPUT", c.broken, table);
@@ -356,70 +302,45 @@ std::vector<ReportSection> sections_of(const Comparison& c) {
 }
 
 Table flat_cells(const Comparison& c) {
-  Table table;
-  for (const char* name : {"phase",
-                           "model",
-                           "scenario",
-                           "new_tokens",
-                           "batch",
-                           "arm",
-                           "n_ref",
-                           "n_cmp",
-                           "ref_ms",
-                           "ref_noise",
-                           "cmp_ms",
-                           "cmp_noise",
-                           "diff_ms",
-                           "ratio",
-                           "ratio_low",
-                           "ratio_high",
-                           "ratio_range_low",
-                           "ratio_range_high",
-                           "p_holm",
-                           "tost_p_holm",
-                           "mde",
-                           "status",
-                           "regression",
-                           "ref_processes",
-                           "cmp_processes",
-                           "ref_process_noise",
-                           "cmp_process_noise",
-                           "typical_ratio",
-                           "machine_ratio"}) {
-    table.columns.push_back({name});
-  }
+  Table table{.columns = columns_of(
+                  "phase|model|scenario|new_tokens|batch|arm|n_ref|n_cmp|ref_ms|ref_noise|cmp_ms|"
+                  "cmp_noise|diff_ms|ratio|ratio_low|ratio_high|ratio_range_low|ratio_range_high|"
+                  "p_holm|tost_p_holm|mde|status|regression|ref_processes|cmp_processes|"
+                  "ref_process_noise|cmp_process_noise|typical_ratio|machine_ratio")};
+  const auto low = [](const auto& of) { return of ? TableCell(of->low) : TableCell::absent(); };
+  const auto high = [](const auto& of) { return of ? TableCell(of->high) : TableCell::absent(); };
+  const auto ratio = [](const auto& of) { return of ? TableCell(of->ratio) : TableCell::absent(); };
   for (const ComparedCell& cell : c.cells) {
     const Stratum& s = c.strata[*cell.stratum];
-    std::vector<TableCell> row = {TableCell::of(std::string(phase_name(s.phase))),
-                                  TableCell::of(s.model),
-                                  TableCell::of(s.scenario),
-                                  TableCell::of(s.new_tokens),
-                                  TableCell::of(s.batch),
-                                  TableCell::of(cell.arm),
-                                  TableCell::of(cell.n_base),
-                                  TableCell::of(cell.n_cand)};
-    const auto& interval = cell.ratio_interval;
-    const auto& range = cell.ratio_range;
-    for (const std::optional<double>& value :
-         {std::optional(cell.base->mean_ms), cell.base->noise, std::optional(cell.cand->mean_ms),
-          cell.cand->noise, cell.difference_ms, std::optional(cell.ratio),
-          interval ? std::optional(interval->low) : std::nullopt,
-          interval ? std::optional(interval->high) : std::nullopt,
-          range ? std::optional(range->low) : std::nullopt,
-          range ? std::optional(range->high) : std::nullopt, cell.p_holm, cell.tost_p_holm,
-          cell.minimum_detectable}) {
-      row.push_back(TableCell::of(value));
-    }
-    row.push_back(
-        TableCell::of(cell.verdict ? std::string(verdict_name(*cell.verdict)) : "not_decided"));
-    row.push_back({cell.alarm(), ""});
-    row.push_back(TableCell::of(cell.base->processes));
-    row.push_back(TableCell::of(cell.cand->processes));
-    row.push_back(TableCell::of(cell.base->process_noise));
-    row.push_back(TableCell::of(cell.cand->process_noise));
-    row.push_back(TableCell::of(cell.typical ? std::optional(cell.typical->ratio) : std::nullopt));
-    row.push_back(TableCell::of(cell.machine ? std::optional(cell.machine->ratio) : std::nullopt));
-    table.rows.push_back(std::move(row));
+    table.rows.push_back({phase_name(s.phase),
+                          s.model,
+                          s.scenario,
+                          s.new_tokens,
+                          s.batch,
+                          cell.arm,
+                          cell.n_base,
+                          cell.n_cand,
+                          cell.base->mean_ms,
+                          cell.base->noise,
+                          cell.cand->mean_ms,
+                          cell.cand->noise,
+                          cell.difference_ms,
+                          cell.ratio,
+                          low(cell.ratio_interval),
+                          high(cell.ratio_interval),
+                          low(cell.ratio_range),
+                          high(cell.ratio_range),
+                          cell.p_holm,
+                          cell.tost_p_holm,
+                          cell.minimum_detectable,
+                          cell.verdict ? verdict_name(*cell.verdict) : "not_decided",
+                          TableCell(cell.alarm(), ""),
+                          cell.base->processes,
+                          cell.cand->processes,
+                          cell.base->process_noise,
+                          cell.cand->process_noise,
+                          ratio(cell.typical),
+                          ratio(cell.machine)});
   }
   return table;
 }
@@ -479,7 +400,7 @@ std::string render_comparison(const Comparison& c, OutputFormat format,
 std::string render_self_test(const SelfTest& test, const CompareOptions& options,
                              OutputFormat format) {
   if (format == OutputFormat::kJson) return to_json_text(self_test_to_json(test, options));
-  Table table{"", {{"claim", Align::kLeft}, {"splits"}, {"count"}, {"rate"}, {"95% interval"}}, {}};
+  Table table{.columns = columns_of("<claim|splits|count|rate|95% interval")};
   const auto add = [&](std::string claim, int64_t count,
                        const std::optional<stats::Interval>& bounds) {
     TableCell interval = TableCell::absent();
@@ -488,7 +409,7 @@ std::string render_self_test(const SelfTest& test, const CompareOptions& options
                   fmt::format("[{:.2f}, {:.2f}] %", bounds->low * 100, bounds->high * 100)};
     }
     table.rows.push_back(
-        {TableCell::of(std::move(claim)), TableCell::of(test.splits), TableCell::of(count),
+        {std::move(claim), test.splits, count,
          percent_cell(static_cast<double>(count) / static_cast<double>(test.splits)),
          std::move(interval)});
   };

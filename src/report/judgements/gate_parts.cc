@@ -91,29 +91,22 @@ Table gate_table(const Judgement& judgement) {
   Table table{
       "", {{"gate", Align::kLeft}, {"verdict", Align::kLeft}, {looked_at, Align::kLeft}}, {}};
   for (const GateKind kind : kGateKinds) {
-    table.rows.push_back({TableCell::of(gate_label(kind)),
-                          TableCell::of(gate_verdict_text(judgement.gate_verdict(kind))),
-                          TableCell::of(first_of(judgement, kind).looked_at)});
+    table.rows.push_back({gate_label(kind), gate_verdict_text(judgement.gate_verdict(kind)),
+                          first_of(judgement, kind).looked_at});
   }
   return table;
 }
 
 Table bundle_table(const Judgement& judgement) {
-  Table table{"",
-              {{"bundle", Align::kLeft},
-               {"1 phases", Align::kLeft},
-               {"2 environment", Align::kLeft},
-               {"3 artifacts", Align::kLeft},
-               {"4 surfacing", Align::kLeft}},
-              {}};
+  Table table{.columns = columns_of("<bundle|<1 phases|<2 environment|<3 artifacts|<4 surfacing")};
   if (judgement.claim) table.columns.push_back({"claim holds", Align::kLeft});
   for (const JudgedBundle& bundle : judgement.bundles) {
-    std::vector<TableCell> row = {TableCell::of(bundle.name)};
+    std::vector<TableCell> row = {bundle.name};
     for (const JudgedGate& gate : bundle.gates) {
-      row.push_back(TableCell::of(gate_verdict_text(gate.verdict())));
+      row.push_back(gate_verdict_text(gate.verdict()));
     }
     if (judgement.claim) {
-      row.push_back(TableCell::of(gate_verdict_text(bundle.claims.front().answer.verdict)));
+      row.push_back(gate_verdict_text(bundle.claims.front().answer.verdict));
     }
     table.rows.push_back(std::move(row));
   }

@@ -130,28 +130,19 @@ std::string bundle_text(const JudgedBundle& bundle) {
 TableCell decided_cell(const GateCheck& check) {
   constexpr size_t kMostInACell = 3;
   const std::string text = decided_text(check, kMostInACell);
-  return text.empty() ? TableCell::absent() : TableCell::of(text);
+  return TableCell::if_any(text);
 }
 
 void add_check_rows(const JudgedGate& gate, Table& table) {
   for (const GateCheck& check : gate.checks) {
-    table.rows.push_back(
-        {TableCell::of(std::string(gate_title(gate.kind))), TableCell::of(check.name),
-         TableCell::of(gate_verdict_text(check.verdict)),
-         check.looked_at.empty() ? TableCell::absent() : TableCell::of(check.looked_at),
-         TableCell::of(check.found), decided_cell(check)});
+    table.rows.push_back({std::string(gate_title(gate.kind)), check.name,
+                          gate_verdict_text(check.verdict), TableCell::if_any(check.looked_at),
+                          check.found, decided_cell(check)});
   }
 }
 
 Table check_table(const JudgedBundle* bundle, const JudgedGate* regimes) {
-  Table table{"",
-              {{"gate", Align::kLeft},
-               {"demand", Align::kLeft},
-               {"verdict", Align::kLeft},
-               {"looked at", Align::kLeft},
-               {"found", Align::kLeft},
-               {"decided by", Align::kLeft}},
-              {}};
+  Table table{.columns = columns_of("<gate|<demand|<verdict|<looked at|<found|<decided by")};
   if (bundle != nullptr) {
     for (const JudgedGate& gate : bundle->gates) add_check_rows(gate, table);
   }
@@ -170,25 +161,15 @@ std::map<std::string, GateVerdict> reproduced_verdicts(const Judgement& judgemen
 
 Table claim_table(const std::map<std::string, GateVerdict>& reproduced,
                   const JudgedBundle& bundle) {
-  Table table{"",
-              {{"claim", Align::kLeft},
-               {"holds", Align::kLeft},
-               {"1", Align::kLeft},
-               {"2", Align::kLeft},
-               {"3", Align::kLeft},
-               {"4", Align::kLeft},
-               {"5", Align::kLeft},
-               {"because", Align::kLeft}},
-              {}};
+  Table table{.columns = columns_of("<claim|<holds|<1|<2|<3|<4|<5|<because")};
   for (const GatedClaim& one : bundle.claims) {
     const std::string text = claim_text(one.claim);
-    std::vector<TableCell> row = {TableCell::of(text),
-                                  TableCell::of(gate_verdict_text(one.answer.verdict))};
+    std::vector<TableCell> row = {text, gate_verdict_text(one.answer.verdict)};
     for (const GateVerdict verdict : one.gates) {
-      row.push_back(TableCell::of(gate_verdict_text(verdict)));
+      row.push_back(gate_verdict_text(verdict));
     }
-    row.push_back(TableCell::of(gate_verdict_text(reproduced.at(text))));
-    row.push_back(TableCell::of(one.answer.because));
+    row.push_back(gate_verdict_text(reproduced.at(text)));
+    row.push_back(one.answer.because);
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -214,21 +195,15 @@ void add_demands(const Judgement& judgement, std::vector<ReportSection>& section
 
 void add_flat_rows(const std::string& bundle, const JudgedGate& gate, Table& table) {
   for (const GateCheck& check : gate.checks) {
-    table.rows.push_back(
-        {bundle.empty() ? TableCell::absent() : TableCell::of(bundle),
-         TableCell::of(std::string(gate_name(gate.kind))), TableCell::of(check.name),
-         TableCell::of(std::string(gate_word(check.verdict))), TableCell::of(check.looked_at),
-         TableCell::of(check.found), TableCell::of(join(check.decided_by, "; ")),
-         TableCell::of(check.decided_by_more)});
+    table.rows.push_back({TableCell::if_any(bundle), gate_name(gate.kind), check.name,
+                          std::string(gate_word(check.verdict)), check.looked_at, check.found,
+                          join(check.decided_by, "; "), check.decided_by_more});
   }
 }
 
 Table flat_checks(const Judgement& judgement) {
-  Table table;
-  for (const char* name : {"bundle", "gate", "demand", "verdict", "looked_at", "found",
-                           "decided_by", "decided_by_more"}) {
-    table.columns.push_back({name});
-  }
+  Table table{.columns = columns_of(
+                  "bundle|gate|demand|verdict|looked_at|found|decided_by|decided_by_more")};
   for (const JudgedBundle& bundle : judgement.bundles) {
     for (const JudgedGate& gate : bundle.gates) add_flat_rows(bundle.name, gate, table);
   }

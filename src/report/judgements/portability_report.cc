@@ -89,7 +89,7 @@ void leave_out_baseline(const Portability& of, Table& table) {
   for (auto& row : table.rows) {
     std::string claim = cell_text(row[0]);
     if (const size_t at = claim.find(than + " in "); at != std::string::npos) {
-      row[0] = TableCell::of(claim.erase(at, than.size()));
+      row[0] = TableCell(claim.erase(at, than.size()));
     }
   }
 }
@@ -111,7 +111,7 @@ Table claim_verdicts(const Portability& of) {
     leave_out_baseline(of, claims);
     told_first(claims);
   }
-  for (auto& row : claims.rows) row[1] = TableCell::of(in_words(cell_text(row[1])));
+  for (auto& row : claims.rows) row[1] = TableCell(in_words(cell_text(row[1])));
   return claims;
 }
 

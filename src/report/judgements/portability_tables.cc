@@ -49,10 +49,6 @@ std::string suspect_text(const Attribution& of) {
   return of.is_responsible ? of.suspect : of.suspect + "?";
 }
 
-TableCell optional_text(const std::string& text) {
-  return text.empty() ? TableCell::absent() : TableCell::of(text);
-}
-
 // "device (threads)".
 std::string axis_text(const Portability& of, const RobustnessIndex& index) {
   const std::string behind = axis_behind(of, index);
@@ -61,15 +57,14 @@ std::string axis_text(const Portability& of, const RobustnessIndex& index) {
 
 void add_claim_row(const Portability& of, const JudgedClaim& claim, const RobustnessIndex& index,
                    Table& table) {
-  table.rows.push_back({TableCell::of(claim_text(claim.claim.words)),
-                        TableCell::of(std::string(claim_verdict_name(claim.verdict))),
-                        TableCell::of(axis_text(of, index)), TableCell::of(surviving_points(index)),
-                        TableCell::of(index.index, 3), interval_cell(index.interval, 3),
-                        TableCell::of(band_text(index)), optional_text(index.reason)});
+  table.rows.push_back({claim_text(claim.claim.words), claim_verdict_name(claim.verdict),
+                        axis_text(of, index), surviving_points(index), TableCell(index.index, 3),
+                        interval_cell(index.interval, 3), band_text(index),
+                        TableCell::if_any(index.reason)});
 }
 
 TableCell ratio_cell(const std::optional<SpreadRatio>& shown) {
-  return shown ? TableCell::of(shown->ratio, 4) : TableCell::absent();
+  return shown ? TableCell(shown->ratio, 4) : TableCell::absent();
 }
 
 TableCell shown_spread_cell(const std::optional<SpreadRatio>& shown) {
@@ -101,46 +96,27 @@ std::string axis_behind(const Portability& of, const RobustnessIndex& index) {
 }
 
 Table regime_table(const Portability& of) {
-  Table table{"",
-              {{"bundle", Align::kLeft},
-               {"differs_on", Align::kLeft},
-               {"similar"},
-               {"shift"},
-               {"flip"},
-               {"outcome"},
-               {"crash"},
-               {"missing"},
-               {"undecided"}},
-              {}};
+  Table table{.columns = columns_of(
+                  "<bundle|<differs_on|similar|shift|flip|outcome|crash|missing|undecided")};
   for (size_t r = 1; r < of.regimes.size(); ++r) {
     auto counts = of.counts(r);
-    std::vector<TableCell> row = {TableCell::of(of.regimes[r].name),
-                                  TableCell::of(differences_text(of, r))};
+    std::vector<TableCell> row = {of.regimes[r].name, differences_text(of, r)};
     for (const PortabilityVerdict verdict :
          {PortabilityVerdict::kSimilar, PortabilityVerdict::kShift,
           PortabilityVerdict::kDirectionFlip, PortabilityVerdict::kOutcomeFlip,
           PortabilityVerdict::kCrashBoth}) {
-      row.push_back(TableCell::of(counts[verdict]));
+      row.push_back(counts[verdict]);
     }
-    row.push_back(TableCell::of(counts[PortabilityVerdict::kMissingA] +
-                                counts[PortabilityVerdict::kMissingB]));
-    row.push_back(TableCell::of(counts[PortabilityVerdict::kUndecided]));
+    row.push_back(counts[PortabilityVerdict::kMissingA] + counts[PortabilityVerdict::kMissingB]);
+    row.push_back(counts[PortabilityVerdict::kUndecided]);
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
 Table claim_table(const Portability& of, bool by_axis) {
-  Table table{"",
-              {{"claim", Align::kLeft},
-               {"verdict", Align::kLeft},
-               {"axis", Align::kLeft},
-               {"points"},
-               {"index"},
-               {"95% interval"},
-               {"band", Align::kLeft},
-               {"reason", Align::kLeft}},
-              {}};
+  Table table{.columns =
+                  columns_of("<claim|<verdict|<axis|points|index|95% interval|<band|<reason")};
   for (const JudgedClaim& claim : of.claims) {
     for (const RobustnessIndex& index : claim.indexes) {
       const bool whole = index.axis == "all";
@@ -151,23 +127,14 @@ Table claim_table(const Portability& of, bool by_axis) {
 }
 
 Table claim_regime_table(const Portability& of) {
-  Table table{"",
-              {{"claim", Align::kLeft},
-               {"bundle", Align::kLeft},
-               {"differs_on", Align::kLeft},
-               {"state", Align::kLeft},
-               {"ratio"},
-               {"95% interval"},
-               {"p_holm"},
-               {"reason", Align::kLeft}},
-              {}};
+  Table table{
+      .columns = columns_of("<claim|<bundle|<differs_on|<state|ratio|95% interval|p_holm|<reason")};
   for (const JudgedClaim& claim : of.claims) {
     for (const ClaimInRegime& in : claim.regimes) {
-      table.rows.push_back(
-          {TableCell::of(claim_text(claim.claim.words)), TableCell::of(of.regimes[in.regime].name),
-           optional_text(join(in.axes, ", ")),
-           TableCell::of(std::string(claim_state_name(in.state))), ratio_cell(in.shown),
-           shown_spread_cell(in.shown), p_holm_cell(in.p_holm), optional_text(in.reason)});
+      table.rows.push_back({claim_text(claim.claim.words), of.regimes[in.regime].name,
+                            TableCell::if_any(join(in.axes, ", ")), claim_state_name(in.state),
+                            ratio_cell(in.shown), shown_spread_cell(in.shown),
+                            p_holm_cell(in.p_holm), TableCell::if_any(in.reason)});
     }
   }
   return table;
@@ -190,31 +157,23 @@ Table headline_matrix_table(const Portability& of) {
   std::ranges::stable_sort(rows, {}, [&](const auto& row) {
     return std::pair(std::ranges::find(arms, row.first) - arms.begin(), row.second);
   });
-  Table table{"", {{"prefill gain, decode lost", Align::kLeft}, {"bundle", Align::kLeft}}, {}};
+  Table table{.columns = columns_of("<prefill gain, decode lost|<bundle")};
   for (const std::string& name : classes) table.columns.push_back({name});
   for (const auto& [arm, regime] : rows) {
     auto& row = table.rows.emplace_back();
-    row = {TableCell::of(arm), TableCell::of(of.regimes[regime].name)};
+    row = {arm, of.regimes[regime].name};
     for (const std::string& name : classes) {
       const auto at = fields.find({arm, regime, name});
-      row.push_back(at == fields.end() ? TableCell::absent() : TableCell::of(at->second));
+      row.push_back(at == fields.end() ? TableCell::absent() : TableCell(at->second));
     }
   }
   return table;
 }
 
 Table headline_table(const Portability& of) {
-  Table table{"",
-              {{"bundle", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"models", Align::kLeft},
-               {"prefill_gain"},
-               {"95% interval"},
-               {"strata"},
-               {"decode_lost"},
-               {"crash_rate"},
-               {"its interval"}},
-              {}};
+  Table table{.columns =
+                  columns_of("<bundle|<arm|<models|prefill_gain|95% interval|strata|decode_lost|"
+                             "crash_rate|its interval")};
   for (const HeadlineCell& cell : of.matrix) {
     const auto& crashes = cell.decode_crashes;
     const auto shares = [](const std::optional<stats::Interval>& interval,
@@ -224,11 +183,9 @@ Table headline_table(const Portability& of) {
                        fmt::format(text, gain_text(interval->low), gain_text(interval->high))};
     };
     table.rows.push_back(
-        {TableCell::of(of.regimes[cell.regime].name), TableCell::of(cell.arm),
-         TableCell::of(cell.model_class), percent_cell(cell.prefill_gain),
+        {of.regimes[cell.regime].name, cell.arm, cell.model_class, percent_cell(cell.prefill_gain),
          cell.gain_range ? shares(cell.gain_range, "range {} to {}") : shares(cell.gain_interval),
-         TableCell::of(cell.prefill_strata),
-         crashes ? TableCell::of(lost_of_text(*crashes)) : TableCell::absent(),
+         cell.prefill_strata, crashes ? TableCell(lost_of_text(*crashes)) : TableCell::absent(),
          crashes ? percent_cell(static_cast<double>(crashes->lost) /
                                 static_cast<double>(std::max<int64_t>(crashes->attempted, 1)))
                  : TableCell::absent(),
@@ -238,34 +195,21 @@ Table headline_table(const Portability& of) {
 }
 
 Table moves_table(const Portability& of, size_t regime) {
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"model", Align::kLeft},
-               {"prompt", Align::kLeft},
-               {"new_tokens"},
-               {"batch"},
-               {"arm", Align::kLeft},
-               {"verdict", Align::kLeft},
-               {"ratio"},
-               {"interval"},
-               {"lost_a"},
-               {"lost_b"},
-               {"reason", Align::kLeft}},
-              {}};
+  Table table{.columns =
+                  columns_of("<phase|<model|<prompt|new_tokens|batch|<arm|<verdict|ratio|interval|"
+                             "lost_a|lost_b|<reason")};
   for (const ConditionVerdict& verdict : of.verdicts) {
     if (verdict.b != regime) continue;
     const PortedCondition& condition = of.conditions[verdict.condition];
     const Stratum& s = condition.stratum;
     const auto lost = [&](size_t at) {
       const RegimeCell* cell = condition.cells[at];
-      return cell == nullptr ? TableCell::absent() : TableCell::of(lost_of_text(cell->crashes));
+      return cell == nullptr ? TableCell::absent() : TableCell(lost_of_text(cell->crashes));
     };
-    table.rows.push_back({TableCell::of(std::string(phase_name(s.phase))), TableCell::of(s.model),
-                          TableCell::of(prompt_name(s)), TableCell::of(s.new_tokens),
-                          TableCell::of(s.batch), TableCell::of(condition.arm()),
-                          TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
+    table.rows.push_back({phase_name(s.phase), s.model, prompt_name(s), s.new_tokens, s.batch,
+                          condition.arm(), portability_verdict_name(verdict.verdict),
                           ratio_cell(verdict.shown), shown_spread_cell(verdict.shown),
-                          lost(verdict.a), lost(verdict.b), optional_text(verdict.reason)});
+                          lost(verdict.a), lost(verdict.b), TableCell::if_any(verdict.reason)});
   }
   return table;
 }
@@ -282,17 +226,10 @@ Table with_columns(const Table& table, const std::vector<std::string>& names) {
 }
 
 Table verdict_table(const Portability& of) {
-  Table table;
-  for (const char* name : {"phase", "model", "scenario", "new_tokens", "batch", "arm", "cache",
-                           "compile_mode", "dynamic", "quantization", "a", "b", "verdict"}) {
-    table.columns.push_back({name, Align::kLeft});
-  }
-  for (const char* name : {"ratio", "p_holm", "tost_p_holm", "lost_a", "lost_b"}) {
-    table.columns.push_back({name});
-  }
-  for (const char* name : {"direction_a", "direction_b", "responsible", "control", "reason"}) {
-    table.columns.push_back({name, Align::kLeft});
-  }
+  Table table{.columns = columns_of(
+                  "<phase|<model|<scenario|<new_tokens|<batch|<arm|<cache|<compile_mode|<dynamic|"
+                  "<quantization|<a|<b|<verdict|ratio|p_holm|tost_p_holm|lost_a|lost_b|"
+                  "<direction_a|<direction_b|<responsible|<control|<reason")};
   for (size_t i = 0; i < of.verdicts.size(); ++i) {
     const ConditionVerdict& verdict = of.verdicts[i];
     const PortedCondition& condition = of.conditions[verdict.condition];
@@ -300,38 +237,37 @@ Table verdict_table(const Portability& of) {
     const Attribution& attribution = of.attributions[i];
     const auto lost = [&](size_t regime) {
       const RegimeCell* cell = condition.cells[regime];
-      return cell == nullptr ? TableCell::absent() : TableCell::of(lost_of_text(cell->crashes));
+      return cell == nullptr ? TableCell::absent() : TableCell(lost_of_text(cell->crashes));
     };
     const auto direction = [&](size_t regime) {
       const ArmDirection& in = of.directions[verdict.condition][regime];
-      return in.ratio ? TableCell::of(std::string(verdict_name(in.decided))) : TableCell::absent();
+      return in.ratio ? TableCell(verdict_name(in.decided)) : TableCell::absent();
     };
     const bool changed = is_change(verdict.verdict);
-    table.rows.push_back({TableCell::of(std::string(phase_name(s.phase))),
-                          TableCell::of(s.model),
-                          TableCell::of(s.scenario),
-                          TableCell::of(s.new_tokens),
-                          TableCell::of(s.batch),
-                          TableCell::of(condition.arm()),
-                          optional_text(condition.config.cache),
-                          optional_text(condition.config.mode),
-                          optional_text(condition.config.dynamic),
-                          optional_text(condition.config.quantization),
-                          TableCell::of(of.regimes[verdict.a].name),
-                          TableCell::of(of.regimes[verdict.b].name),
-                          TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
-                          ratio_cell(verdict.shown),
-                          p_holm_cell(verdict.p_holm),
-                          p_holm_cell(verdict.tost_p_holm),
-                          lost(verdict.a),
-                          lost(verdict.b),
-                          direction(verdict.a),
-                          direction(verdict.b),
-                          changed ? optional_text(suspect_text(attribution)) : TableCell::absent(),
-                          changed
-                              ? TableCell::of(std::string(control_state_name(attribution.control)))
-                              : TableCell::absent(),
-                          optional_text(verdict.reason)});
+    table.rows.push_back(
+        {phase_name(s.phase),
+         s.model,
+         s.scenario,
+         s.new_tokens,
+         s.batch,
+         condition.arm(),
+         TableCell::if_any(condition.config.cache),
+         TableCell::if_any(condition.config.mode),
+         TableCell::if_any(condition.config.dynamic),
+         TableCell::if_any(condition.config.quantization),
+         of.regimes[verdict.a].name,
+         of.regimes[verdict.b].name,
+         portability_verdict_name(verdict.verdict),
+         ratio_cell(verdict.shown),
+         p_holm_cell(verdict.p_holm),
+         p_holm_cell(verdict.tost_p_holm),
+         lost(verdict.a),
+         lost(verdict.b),
+         direction(verdict.a),
+         direction(verdict.b),
+         changed ? TableCell::if_any(suspect_text(attribution)) : TableCell::absent(),
+         changed ? TableCell(control_state_name(attribution.control)) : TableCell::absent(),
+         TableCell::if_any(verdict.reason)});
   }
   return table;
 }

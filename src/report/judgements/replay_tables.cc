@@ -10,13 +10,10 @@
 namespace assay {
 
 Table strategy_table(const Simulation& simulation, bool for_screen) {
-  Table table{"", {{"strategy", Align::kLeft}}, {}};
-  if (!for_screen) table.columns.push_back({"takes", Align::kLeft});
-  for (const char* name :
-       {"p50_ms", "p95_ms", "p99_ms", "requests_per_s", "lost", "compiles", "regret"}) {
-    if (for_screen && (std::string_view(name) == "p95_ms")) continue;
-    table.columns.push_back({name});
-  }
+  Table table{.columns = columns_of(
+                  for_screen ? "<strategy|p50_ms|p99_ms|requests_per_s|lost|compiles|regret"
+                             : "<strategy|<takes|p50_ms|p95_ms|p99_ms|requests_per_s|lost|"
+                               "compiles|regret")};
   const auto cell = [](const std::optional<SimulatedFigure>& figure, bool with_interval) {
     if (!figure) return TableCell::absent();
     const auto text = [](double value) { return format_significant(value, 3); };
@@ -24,7 +21,7 @@ Table strategy_table(const Simulation& simulation, bool for_screen) {
     if (figure->interval && with_interval) {
       shown += fmt::format(" [{}, {}]", text(figure->interval->low), text(figure->interval->high));
     }
-    return TableCell::of(std::move(shown));
+    return TableCell(std::move(shown));
   };
   const auto percent = [](const std::optional<SimulatedFigure>& figure) {
     if (!figure) return TableCell::absent();
@@ -36,19 +33,19 @@ Table strategy_table(const Simulation& simulation, bool for_screen) {
     if (figure->interval) {
       shown += fmt::format(" [{}, {}]", text(figure->interval->low), text(figure->interval->high));
     }
-    return TableCell::of(std::move(shown));
+    return TableCell(std::move(shown));
   };
   for (const SimulatedStrategy& strategy : simulation.strategies) {
     auto& row = table.rows.emplace_back();
-    row.push_back(TableCell::of(strategy.name));
-    if (!for_screen) row.push_back(TableCell::of(strategy.takes));
+    row.push_back(strategy.name);
+    if (!for_screen) row.push_back(strategy.takes);
     row.push_back(cell(strategy.p50_ms, !for_screen));
     if (!for_screen) row.push_back(cell(strategy.p95_ms, true));
     row.push_back(cell(strategy.p99_ms, true));
     row.push_back(cell(strategy.per_s, !for_screen));
     const bool there = strategy.unavailable.empty();
-    row.push_back(there ? TableCell::of(strategy.lost, 3) : TableCell::absent());
-    row.push_back(there ? TableCell::of(strategy.compilations, 3) : TableCell::absent());
+    row.push_back(there ? TableCell(strategy.lost, 3) : TableCell::absent());
+    row.push_back(there ? TableCell(strategy.compilations, 3) : TableCell::absent());
     row.push_back(percent(strategy.regret));
   }
   return table;

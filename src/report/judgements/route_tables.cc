@@ -16,10 +16,6 @@ namespace {
 
 constexpr const char* kPromptColumn = "prompt";  // tokens, beside those that are new
 
-TableCell arm_cell(const std::string& arm) {
-  return arm.empty() ? TableCell::absent() : TableCell::of(arm);
-}
-
 // "best", "ahead, undecided": each verdict of the rule's strata once.
 std::string verdicts_text(const PolicyRule& rule) {
   std::vector<std::string> words;
@@ -158,32 +154,19 @@ std::string fallback_sentence(const Route& route) {
 }
 
 Table rule_table(const Route& route) {
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"model", Align::kLeft},
-               {"batch"},
-               {"new_tokens"},
-               {"from_tokens"},
-               {"to_tokens"},
-               {"take", Align::kLeft},
-               {"fallback", Align::kLeft},
-               {"ratio", Align::kLeft},
-               {"verdict", Align::kLeft},
-               {"strata"},
-               {"rows"},
-               {"abstains_because", Align::kLeft},
-               {"taken_because", Align::kLeft}},
-              {}};
+  Table table{.columns =
+                  columns_of("<phase|<model|batch|new_tokens|from_tokens|to_tokens|<take|<fallback|"
+                             "<ratio|<verdict|strata|rows|<abstains_because|<taken_because")};
   for (const PolicyRule& rule : route.policy.rules) {
     int64_t rows = 0;
     for (const RuleEvidence& evidence : rule.evidence) rows += evidence.rows;
     const std::string ratio = ratio_text(rule, 3);
     table.rows.push_back(
-        {TableCell::of(std::string(phase_name(rule.phase))), TableCell::of(rule.model),
-         TableCell::of(rule.batch), arm_cell(new_tokens_text(rule)), TableCell::of(rule.shortest),
-         TableCell::of(rule.longest), arm_cell(rule.arm), arm_cell(rule.fallback), arm_cell(ratio),
-         arm_cell(verdicts_text(rule)), TableCell::of(measured_strata(rule)), TableCell::of(rows),
-         arm_cell(rule.abstains ? rule.because : ""), arm_cell(rule.abstains ? "" : rule.because)});
+        {phase_name(rule.phase), rule.model, rule.batch, TableCell::if_any(new_tokens_text(rule)),
+         rule.shortest, rule.longest, TableCell::if_any(rule.arm), TableCell::if_any(rule.fallback),
+         TableCell::if_any(ratio), TableCell::if_any(verdicts_text(rule)), measured_strata(rule),
+         rows, TableCell::if_any(rule.abstains ? rule.because : ""),
+         TableCell::if_any(rule.abstains ? "" : rule.because)});
   }
   return table;
 }
@@ -214,15 +197,15 @@ Table rule_screen_table(const Route& route) {
   table.columns.push_back({"verdict", Align::kLeft});
   for (const PolicyRule& rule : rules) {
     auto& row = table.rows.emplace_back();
-    row.push_back(TableCell::of(std::string(phase_name(rule.phase))));
-    if (models.size() > 1) row.push_back(TableCell::of(rule.model));
-    if (batches.size() > 1) row.push_back(TableCell::of(rule.batch));
-    row.push_back(TableCell::of(lengths_text(rule.shortest, rule.longest)));
-    if (several_new) row.push_back(arm_cell(new_tokens_text(rule)));
-    row.push_back(rule.arm.empty() ? TableCell::of(std::string("NONE")) : TableCell::of(rule.arm));
-    if (several_fallbacks) row.push_back(arm_cell(rule.fallback));
-    row.push_back(arm_cell(ratio_text(rule, 2)));
-    row.push_back(TableCell::of(screen_verdict(rule)));
+    row.push_back(phase_name(rule.phase));
+    if (models.size() > 1) row.push_back(rule.model);
+    if (batches.size() > 1) row.push_back(rule.batch);
+    row.push_back(lengths_text(rule.shortest, rule.longest));
+    if (several_new) row.push_back(TableCell::if_any(new_tokens_text(rule)));
+    row.push_back(rule.arm.empty() ? TableCell("NONE") : TableCell(rule.arm));
+    if (several_fallbacks) row.push_back(TableCell::if_any(rule.fallback));
+    row.push_back(TableCell::if_any(ratio_text(rule, 2)));
+    row.push_back(screen_verdict(rule));
   }
   return table;
 }
@@ -249,67 +232,43 @@ std::string rule_screen_legend(const Route& route) {
 }
 
 Table evidence_table(const Route& route) {
-  Table table{"",
-              {{"rule", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"prompt", Align::kLeft},
-               {"new_tokens"},
-               {"verdict", Align::kLeft},
-               {"ratio", Align::kLeft},
-               {"rows"},
-               {"mean_ms"},
-               {"p99_ms"},
-               {"fallback", Align::kLeft},
-               {"fallback_mean_ms"},
-               {"fallback_p99_ms"},
-               {"compile_ms"}},
-              {}};
+  Table table{.columns =
+                  columns_of("<rule|<arm|<prompt|new_tokens|<verdict|<ratio|rows|mean_ms|p99_ms|"
+                             "<fallback|fallback_mean_ms|fallback_p99_ms|compile_ms")};
   for (const PolicyRule& rule : route.policy.rules) {
     for (const RuleEvidence& evidence : rule.evidence) {
       const auto ms = [](const std::optional<double>& value) {
-        return value ? TableCell::of(format_significant(*value, 4)) : TableCell::absent();
+        return value ? TableCell(format_significant(*value, 4)) : TableCell::absent();
       };
       PolicyRule alone = rule;
       alone.evidence = {evidence};
       table.rows.push_back(
-          {TableCell::of(rule_place(rule)), arm_cell(rule.arm),
-           TableCell::of(evidence_prompt(rule, evidence)),
-           evidence.new_tokens > 0 ? TableCell::of(evidence.new_tokens) : TableCell::absent(),
-           TableCell::of(evidence.verdict), arm_cell(ratio_text(alone, 3)),
-           TableCell::of(evidence.rows), ms(evidence.mean_ms), ms(evidence.p99_ms),
-           arm_cell(rule.fallback), ms(evidence.fallback_mean_ms), ms(evidence.fallback_p99_ms),
-           ms(evidence.compile_ms)});
+          {rule_place(rule), TableCell::if_any(rule.arm), evidence_prompt(rule, evidence),
+           evidence.new_tokens > 0 ? TableCell(evidence.new_tokens) : TableCell::absent(),
+           evidence.verdict, TableCell::if_any(ratio_text(alone, 3)), evidence.rows,
+           ms(evidence.mean_ms), ms(evidence.p99_ms), TableCell::if_any(rule.fallback),
+           ms(evidence.fallback_mean_ms), ms(evidence.fallback_p99_ms), ms(evidence.compile_ms)});
     }
   }
   return table;
 }
 
 Table trigger_table(const Route& route) {
-  Table table{"",
-              {{"rule", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"trigger", Align::kLeft},
-               {"allowed"},
-               {"window"},
-               {"limit_ms"},
-               {"source", Align::kLeft}},
-              {}};
+  Table table{.columns = columns_of("<rule|<arm|<trigger|allowed|window|limit_ms|<source")};
   for (const PolicyRule& rule : route.policy.rules) {
     for (const PolicyTrigger& trigger : rule.triggers) {
-      table.rows.push_back(
-          {TableCell::of(rule_place(rule)), TableCell::of(rule.arm),
-           TableCell::of(std::string(trigger_name(trigger.kind))), TableCell::of(trigger.allowed),
-           trigger.window > 0 ? TableCell::of(trigger.window) : TableCell::absent(),
-           TableCell::of(trigger.limit_ms), TableCell::of(trigger.source)});
+      table.rows.push_back({rule_place(rule), rule.arm, trigger_name(trigger.kind), trigger.allowed,
+                            trigger.window > 0 ? TableCell(trigger.window) : TableCell::absent(),
+                            trigger.limit_ms, trigger.source});
     }
   }
   return table;
 }
 
 Table identity_table(const Route& route) {
-  Table table{"", {{"axis", Align::kLeft}, {"value", Align::kLeft}}, {}};
+  Table table{.columns = columns_of("<axis|<value")};
   for (const auto& [axis, value] : route.policy.identity) {
-    table.rows.push_back({TableCell::of(axis), TableCell::of(value)});
+    table.rows.push_back({axis, value});
   }
   return table;
 }

@@ -192,10 +192,6 @@ void tell_apart(const Findings& findings, const std::vector<Answer>& answers,
   }
 }
 
-TableCell cell(const std::string& text) {
-  return text.empty() ? TableCell::absent() : TableCell::of(text);
-}
-
 // The columns that may be left out.
 struct ShownColumns {
   bool tokens = true;
@@ -222,7 +218,7 @@ std::vector<std::vector<std::string>> cells_of(const AnswerRow& row, const NameC
 AnswerTable table_of(const std::vector<AnswerRow>& rows, const NameColumn& arms,
                      const NameColumn& conditions, const std::string& of_conditions,
                      const ShownColumns& with) {
-  AnswerTable made{{"", {{"phase", Align::kLeft}}, {}}, {}};
+  AnswerTable made{{"", columns_of("<phase"), {}}, {}};
   std::vector<Column>& columns = made.table.columns;
   if (conditions.width() > 0) {
     columns.push_back({of_conditions, Align::kLeft, of_conditions == "strata"});
@@ -242,8 +238,8 @@ AnswerTable table_of(const std::vector<AnswerRow>& rows, const NameColumn& arms,
       std::vector<TableCell> line_cells;
       for (const auto& of : cells) {
         // Cells beside a name's further lines are blank, not absent.
-        line_cells.push_back(line == 0 ? cell(of[0])
-                                       : TableCell::of(line < of.size() ? of[line] : " "));
+        line_cells.push_back(line == 0 ? TableCell::if_any(of[0])
+                                       : TableCell(line < of.size() ? of[line] : " "));
       }
       made.table.rows.push_back(std::move(line_cells));
     }

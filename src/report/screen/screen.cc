@@ -99,7 +99,7 @@ void shorten_arms(const std::vector<std::string>& names, size_t narrowest, size_
     const std::vector<std::string> shown = shortened_apart(different, width - 1);
     for (size_t i = 0; i < names.size(); ++i) {
       const auto at = std::ranges::lower_bound(different, names[i]) - different.begin();
-      table.rows[i][kArm] = TableCell::of(shown[static_cast<size_t>(at)]);
+      table.rows[i][kArm] = TableCell(shown[static_cast<size_t>(at)]);
     }
   }
 }

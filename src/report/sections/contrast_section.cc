@@ -31,30 +31,23 @@ std::string combined_verdict(const Contrast& contrast) {
 
 // The ratio of typical calls and its interval.
 void add_typical_cells(const Contrast& c, std::vector<TableCell>& row) {
-  row.push_back(c.typical ? TableCell::of(c.typical->ratio) : TableCell::absent());
+  row.push_back(c.typical ? TableCell(c.typical->ratio) : TableCell::absent());
   row.push_back(c.typical ? spread_cell(c.typical->interval, c.typical->process_range)
                           : TableCell::absent());
 }
 
 Table combined_table(const Findings& findings, Phase phase) {
   Table table{"Combined over strata",
-              {{"arm", Align::kLeft},
-               {"strata"},
-               {"ratio"},
-               {"95% interval"},
-               {"typical"},
-               {"95% interval"},
-               {"verdict", Align::kLeft},
-               {"by stratum", Align::kLeft}},
+              columns_of("<arm|strata|ratio|95% interval|typical|95% interval|<verdict|"
+                         "<by stratum"),
               {}};
   for (const Contrast& c : findings.combined) {
     if (c.phase != phase) continue;
-    std::vector<TableCell> row = {TableCell::of(arm_label(findings, c.arm, phase)),
-                                  TableCell::of(strata_text(c)), TableCell::of(c.ratio),
+    std::vector<TableCell> row = {arm_label(findings, c.arm, phase), strata_text(c), c.ratio,
                                   spread_cell(c.ratio_interval, c.ratio_process_range)};
     add_typical_cells(c, row);
-    row.push_back(TableCell::of(combined_verdict(c)));
-    row.push_back(TableCell::of(verdict_counts(c)));
+    row.push_back(combined_verdict(c));
+    row.push_back(verdict_counts(c));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -62,73 +55,51 @@ Table combined_table(const Findings& findings, Phase phase) {
 
 Table combined_tests_table(const Findings& findings, Phase phase) {
   Table table{
-      "Tests of the combined ratios",
-      {{"arm", Align::kLeft}, {"widening"}, {"t"}, {"df"}, {"p_holm"}, {"tost_p_holm"}, {"mde"}},
-      {}};
+      "Tests of the combined ratios", columns_of("<arm|widening|t|df|p_holm|tost_p_holm|mde"), {}};
   for (const Contrast& c : findings.combined) {
     if (c.phase != phase) continue;
-    table.rows.push_back(
-        {TableCell::of(arm_label(findings, c.arm, phase)), TableCell::of(c.widening.error, 3),
-         c.test ? TableCell::of(c.test->statistic) : TableCell::absent(),
-         c.test ? TableCell::of(c.test->df) : TableCell::absent(), p_holm_cell(c.p_holm),
-         p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable)});
+    table.rows.push_back({arm_label(findings, c.arm, phase), TableCell(c.widening.error, 3),
+                          c.test ? TableCell(c.test->statistic) : TableCell::absent(),
+                          c.test ? TableCell(c.test->df) : TableCell::absent(),
+                          p_holm_cell(c.p_holm), p_holm_cell(c.tost_p_holm),
+                          percent_cell(c.minimum_detectable)});
   }
   return table;
 }
 
 Table stratum_table(const Findings& findings, Phase phase) {
   Table table{"By stratum",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"n"},
-               {"ratio"},
-               {"95% interval"},
-               {"p_holm"},
-               {"tost_p_holm"},
-               {"g"},
-               {"A"},
-               {"mde"},
-               {"verdict", Align::kLeft}},
+              columns_of("<stratum|<arm|n|ratio|95% interval|p_holm|tost_p_holm|g|A|mde|<verdict"),
               {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     table.rows.push_back(
-        {TableCell::of(stratum_label(findings, *c.stratum)),
-         TableCell::of(arm_label(findings, c.arm, *c.stratum)),
-         TableCell::of(fmt::format("{}/{}", c.n_arm, c.n_baseline)), TableCell::of(c.ratio),
+        {stratum_label(findings, *c.stratum), arm_label(findings, c.arm, *c.stratum),
+         fmt::format("{}/{}", c.n_arm, c.n_baseline), c.ratio,
          spread_cell(c.ratio_interval, c.ratio_process_range), p_holm_cell(c.p_holm),
-         p_holm_cell(c.tost_p_holm), TableCell::of(c.hedges_g, 3),
-         TableCell::of(c.vargha_delaney_a, 3), percent_cell(c.minimum_detectable),
-         TableCell::of(std::string(verdict_name(c.verdict)))});
+         p_holm_cell(c.tost_p_holm), TableCell(c.hedges_g, 3), TableCell(c.vargha_delaney_a, 3),
+         percent_cell(c.minimum_detectable), verdict_name(c.verdict)});
   }
   return table;
 }
 
 std::vector<TableCell> opening(const Findings& findings, const Contrast& c) {
-  return {TableCell::of(stratum_label(findings, *c.stratum)),
-          TableCell::of(arm_label(findings, c.arm, *c.stratum))};
+  return {stratum_label(findings, *c.stratum), arm_label(findings, c.arm, *c.stratum)};
 }
 
 Table difference_table(const Findings& findings, Phase phase) {
   Table table{"Differences of means",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"difference_ms"},
-               {"95% interval"},
-               {"widening"},
-               {"t"},
-               {"df"},
-               {"p"}},
+              columns_of("<stratum|<arm|difference_ms|95% interval|widening|t|df|p"),
               {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     const auto absent = TableCell::absent();
     std::vector<TableCell> row = opening(findings, c);
-    row.push_back(TableCell::of(c.difference_ms));
+    row.push_back(c.difference_ms);
     row.push_back(spread_cell(c.difference_interval_ms, c.difference_process_range_ms));
-    row.push_back(TableCell::of(c.widening.error, 3));
-    row.push_back(c.test ? TableCell::of(c.test->statistic) : absent);
-    row.push_back(c.test ? TableCell::of(c.test->df) : absent);
+    row.push_back(TableCell(c.widening.error, 3));
+    row.push_back(c.test ? TableCell(c.test->statistic) : absent);
+    row.push_back(c.test ? TableCell(c.test->df) : absent);
     row.push_back(c.test ? p_cell(c.test->p, c.test->log_p) : absent);
     table.rows.push_back(std::move(row));
   }
@@ -137,34 +108,27 @@ Table difference_table(const Findings& findings, Phase phase) {
 
 Table typical_table(const Findings& findings, Phase phase) {
   Table table{"Medians and typical calls",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"median_ratio"},
-               {"typical"},
-               {"95% interval"},
-               {"units"}},
+              columns_of("<stratum|<arm|median_ratio|typical|95% interval|units"),
               {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     std::vector<TableCell> row = opening(findings, c);
-    row.push_back(TableCell::of(c.median_ratio));
+    row.push_back(c.median_ratio);
     add_typical_cells(c, row);
-    row.push_back(TableCell::of(
-        fmt::format("{}/{} {}", c.units_arm, c.units_baseline, contrast_unit_name(c.unit))));
+    row.push_back(
+        fmt::format("{}/{} {}", c.units_arm, c.units_baseline, contrast_unit_name(c.unit)));
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
 Table not_comparable_table(const Findings& findings, Phase phase) {
-  Table table{"Not comparable",
-              {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"reason", Align::kLeft}},
-              {}};
+  Table table{"Not comparable", columns_of("<stratum|<arm|<reason"), {}};
   for (const NotComparable& entry : findings.not_comparable) {
     if (findings.strata[entry.stratum].phase != phase) continue;
-    table.rows.push_back({TableCell::of(stratum_label(findings, entry.stratum)),
-                          TableCell::of(arm_label(findings, entry.arm, entry.stratum)),
-                          TableCell::of(join(entry.reasons, "; "))});
+    table.rows.push_back({stratum_label(findings, entry.stratum),
+                          arm_label(findings, entry.arm, entry.stratum),
+                          join(entry.reasons, "; ")});
   }
   return table;
 }
@@ -240,16 +204,14 @@ std::string units_text(const Findings& findings, Phase phase) {
 }  // namespace
 
 Table effect_table(const Findings& findings, Phase phase) {
-  Table table{"Effect sizes of single rows",
-              {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"d"}, {"g"}, {"U"}, {"A"}},
-              {}};
+  Table table{"Effect sizes of single rows", columns_of("<stratum|<arm|d|g|U|A"), {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     std::vector<TableCell> row = opening(findings, c);
-    row.push_back(TableCell::of(c.cohen_d, 3));
-    row.push_back(TableCell::of(c.hedges_g, 3));
-    row.push_back(TableCell::of(c.mann_whitney_u));
-    row.push_back(TableCell::of(c.vargha_delaney_a, 3));
+    row.push_back(TableCell(c.cohen_d, 3));
+    row.push_back(TableCell(c.hedges_g, 3));
+    row.push_back(c.mann_whitney_u);
+    row.push_back(TableCell(c.vargha_delaney_a, 3));
     table.rows.push_back(std::move(row));
   }
   return table;

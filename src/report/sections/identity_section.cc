@@ -7,9 +7,9 @@ namespace assay {
 ReportSection identity_section(const Findings& findings) {
   const StudySummary& study = findings.study;
   ReportSection section{"Identity", {}, {}};
-  Table table{"", {{"what", Align::kLeft}, {"value", Align::kLeft}}, {}};
+  Table table{.columns = columns_of("<what|<value")};
   const auto add = [&](const std::string& what, const std::string& value) {
-    if (!value.empty()) table.rows.push_back({TableCell::of(what), TableCell::of(value)});
+    if (!value.empty()) table.rows.push_back({what, value});
   };
   add("study", study.name);
   add("arms", join(study.arms, ", "));

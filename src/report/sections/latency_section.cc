@@ -16,20 +16,8 @@ bool has_energy(const Findings& findings, Phase phase) {
 }
 
 Table warm_table(bool energy) {
-  Table table{"",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"n"},
-               {"mean"},
-               {"95% interval"},
-               {"median"},
-               {"sd"},
-               {"p90"},
-               {"p95"},
-               {"p99"},
-               {"max"},
-               {"tok/s"}},
-              {}};
+  Table table{.columns =
+                  columns_of("<stratum|<arm|n|mean|95% interval|median|sd|p90|p95|p99|max|tok/s")};
   if (energy) {
     table.columns.push_back({"J/token"});
     table.columns.push_back({"its interval"});
@@ -38,20 +26,20 @@ Table warm_table(bool energy) {
 }
 
 std::vector<TableCell> warm_row(const Findings& findings, const Latency& l, bool energy) {
-  std::vector<TableCell> row = {TableCell::of(stratum_label(findings, l.stratum)),
-                                TableCell::of(arm_label(findings, l.arm, l.stratum)),
-                                TableCell::of(l.n),
-                                TableCell::of(l.mean),
+  std::vector<TableCell> row = {stratum_label(findings, l.stratum),
+                                arm_label(findings, l.arm, l.stratum),
+                                l.n,
+                                l.mean,
                                 spread_cell(l.mean_interval, l.mean_process_range),
-                                TableCell::of(l.median),
-                                TableCell::of(l.sd, 3),
-                                TableCell::of(l.p90),
-                                TableCell::of(l.p95),
-                                TableCell::of(l.p99),
-                                TableCell::of(l.max),
-                                TableCell::of(l.tokens_per_s)};
+                                l.median,
+                                TableCell(l.sd, 3),
+                                l.p90,
+                                l.p95,
+                                l.p99,
+                                l.max,
+                                l.tokens_per_s};
   if (energy) {
-    row.push_back(TableCell::of(l.joules_per_token, 3));
+    row.push_back(TableCell(l.joules_per_token, 3));
     row.push_back(spread_cell(l.joules_interval, std::nullopt));
   }
   return row;
@@ -61,30 +49,23 @@ Table cold_table() {
   return {
       "Cold samples, ms (warm-ups and first calls; not in the table above; mean_all: of warm and "
       "cold rows)",
-      {{"stratum", Align::kLeft},
-       {"arm", Align::kLeft},
-       {"n_cold"},
-       {"median_cold"},
-       {"max_cold"},
-       {"median_warm"},
-       {"cold/warm"},
-       {"mean"},
-       {"mean_all"}},
+      columns_of("<stratum|<arm|n_cold|median_cold|max_cold|median_warm|cold/warm|mean|"
+                 "mean_all"),
       {}};
 }
 
 std::vector<TableCell> cold_row(const Findings& findings, const Latency& l) {
   std::optional<double> ratio;
   if (l.cold_median && l.median) ratio = *l.cold_median / *l.median;
-  return {TableCell::of(stratum_label(findings, l.stratum)),
-          TableCell::of(arm_label(findings, l.arm, l.stratum)),
-          TableCell::of(l.cold_n),
-          TableCell::of(l.cold_median),
-          TableCell::of(l.cold_max),
-          TableCell::of(l.median),
-          TableCell::of(ratio, 3),
-          TableCell::of(l.mean),
-          TableCell::of(l.mean_with_cold)};
+  return {stratum_label(findings, l.stratum),
+          arm_label(findings, l.arm, l.stratum),
+          l.cold_n,
+          l.cold_median,
+          l.cold_max,
+          l.median,
+          TableCell(ratio, 3),
+          l.mean,
+          l.mean_with_cold};
 }
 
 }  // namespace
@@ -95,10 +76,9 @@ ReportSection latency_section(const Findings& findings, Phase phase, Detail deta
                      fmt::format("{}-distributions", phase_name(phase)),
                      fmt::format("{}-order", phase_name(phase))};
   section.lines.push_back(
-      fmt::format("Wall-clock ms of warm ok rows ({}). Mean with {:.0f} % BCa bootstrap interval, "
+      fmt::format("Wall-clock ms of warm ok rows ({}). Mean with 95 % BCa bootstrap interval, "
                   "{} resamples; sd with n - 1; percentiles type 7.",
-                  shared_label(findings, phase), findings.options.confidence * 100,
-                  findings.options.resamples));
+                  shared_label(findings, phase), findings.options.resamples));
   section.lines.emplace_back(
       "\"-\": n is too small (p90 needs 10 rows, p95 20, p99 100) or the value is undefined.");
   if (has_process_ranges(findings)) section.lines.push_back(range_meaning() + ".");

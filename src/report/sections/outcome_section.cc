@@ -11,10 +11,6 @@ std::string counts(const std::map<std::string, int64_t>& by_name) {
   return join(parts, ", ");
 }
 
-TableCell text_or_absent(std::string text) {
-  return text.empty() ? TableCell::absent() : TableCell::of(std::move(text));
-}
-
 TableCell share_cell(const std::optional<stats::Interval>& bounds) {
   if (!bounds) return TableCell::absent();
   return {Json::array({bounds->low, bounds->high}),
@@ -28,20 +24,13 @@ TableCell died_cell(const OutcomeCounts& of) {
     text += fmt::format(" [{:.0f}, {:.0f}] %", of.died_interval->low * 100,
                         of.died_interval->high * 100);
   }
-  return TableCell::of(std::move(text));
+  return TableCell(std::move(text));
 }
 
 Table make_table(std::string title) {
   return {std::move(title),
-          {{"phase", Align::kLeft},
-           {"stratum", Align::kLeft},
-           {"arm", Align::kLeft},
-           {"attempted"},
-           {"lost"},
-           {"95% interval"},
-           {"died"},
-           {"status", Align::kLeft},
-           {"error_class", Align::kLeft}},
+          columns_of("<phase|<stratum|<arm|attempted|lost|95% interval|died|<status|"
+                     "<error_class"),
           {}};
 }
 
@@ -75,14 +64,13 @@ ReportSection outcome_section(const Findings& findings, Detail detail) {
     if (outcome.stratum && outcome.failed == 0 && detail == Detail::kSummary) continue;
     Table& target = outcome.stratum ? by_stratum : table;
     target.rows.push_back(
-        {TableCell::of(std::string(phase_name(outcome.phase))),
-         TableCell::of(outcome.stratum ? stratum_label(findings, *outcome.stratum) : "all"),
-         TableCell::of(outcome.stratum ? arm_label(findings, outcome.arm, *outcome.stratum)
-                                       : arm_label(findings, outcome.arm, outcome.phase)),
-         TableCell::of(outcome.attempted), TableCell::of(outcome.failed),
-         share_cell(outcome.failed_interval), died_cell(outcome),
-         text_or_absent(counts(outcome.by_status)),
-         text_or_absent(counts(outcome.by_error_class))});
+        {phase_name(outcome.phase),
+         TableCell(outcome.stratum ? stratum_label(findings, *outcome.stratum) : "all"),
+         TableCell(outcome.stratum ? arm_label(findings, outcome.arm, *outcome.stratum)
+                                   : arm_label(findings, outcome.arm, outcome.phase)),
+         outcome.attempted, outcome.failed, share_cell(outcome.failed_interval), died_cell(outcome),
+         TableCell::if_any(counts(outcome.by_status)),
+         TableCell::if_any(counts(outcome.by_error_class))});
   }
   section.tables.push_back(std::move(table));
   if (!by_stratum.rows.empty()) section.tables.push_back(std::move(by_stratum));

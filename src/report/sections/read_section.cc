@@ -15,7 +15,7 @@ bool has_prompts(const Findings& findings) {
 }
 
 TableCell tera_cell(std::optional<double> per_s) {
-  return per_s ? TableCell::of(*per_s / 1e12, 3) : TableCell::absent();
+  return per_s ? TableCell(*per_s / 1e12, 3) : TableCell::absent();
 }
 
 }  // namespace
@@ -35,10 +35,7 @@ ReportSection read_section(const Findings& findings) {
         "TFLOP/s: multiplications and additions of a prompt's products and attention, divided by "
         "its time. Its limit: the best of some products of 8192 rows through the GPU's library.");
   }
-  Table table{
-      "",
-      {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"GB/s"}, {"limit_GB/s"}, {"share"}},
-      {}};
+  Table table{.columns = columns_of("<stratum|<arm|GB/s|limit_GB/s|share")};
   if (prompts) {
     for (const char* name : {"TFLOP/s", "limit_TFLOP/s", "share of it"}) {
       table.columns.push_back({name});
@@ -46,9 +43,8 @@ ReportSection read_section(const Findings& findings) {
   }
   for (const ReadShare& share : findings.read_shares) {
     std::vector<TableCell>& row = table.rows.emplace_back();
-    row = {TableCell::of(stratum_label(findings, share.stratum)), TableCell::of(share.arm),
-           TableCell::of(share.bytes_per_s / 1e9, 3),
-           TableCell::of(share.limit_bytes_per_s / 1e9, 3), percent_cell(share.share())};
+    row = {stratum_label(findings, share.stratum), share.arm, TableCell(share.bytes_per_s / 1e9, 3),
+           TableCell(share.limit_bytes_per_s / 1e9, 3), percent_cell(share.share())};
     if (!prompts) continue;
     row.push_back(tera_cell(share.operations_per_s));
     row.push_back(tera_cell(share.limit_operations_per_s));

@@ -13,27 +13,20 @@ Table anova_table(const Findings& findings) {
   Table table{
       "Analysis of variance of ln(ms): arm, model, and whether the arm matters more for some "
       "models (type II; eta: share of the variation, partial)",
-      {{"condition", Align::kLeft},
-       {"models"},
-       {"F_arm"},
-       {"p_arm"},
-       {"eta_arm"},
-       {"F_model"},
-       {"F_both"},
-       {"p_both_holm"},
-       {"eta_both"}},
+      columns_of("<condition|models|F_arm|p_arm|eta_arm|F_model|F_both|p_both_holm|"
+                 "eta_both"),
       {}};
   for (const SizeAnalysis& size : findings.sizes) {
     if (!size.type2) continue;
     const stats::TwoWayAnova& anova = *size.type2;
-    table.rows.push_back(
-        {TableCell::of(size_place(findings, size)),
-         TableCell::of(static_cast<int64_t>(size.models.size())), TableCell::of(anova.a.f, 3),
-         p_of(anova.a.p, anova.a.log_p), TableCell::of(anova.a.partial_eta_squared, 3),
-         TableCell::of(anova.b.f, 3), TableCell::of(anova.interaction.f, 3),
-         size.interaction_p_holm ? p_of(size.interaction_p_holm, anova.interaction.log_p)
-                                 : TableCell::absent(),
-         TableCell::of(anova.interaction.partial_eta_squared, 3)});
+    table.rows.push_back({size_place(findings, size), static_cast<int64_t>(size.models.size()),
+                          TableCell(anova.a.f, 3), p_of(anova.a.p, anova.a.log_p),
+                          TableCell(anova.a.partial_eta_squared, 3), TableCell(anova.b.f, 3),
+                          TableCell(anova.interaction.f, 3),
+                          size.interaction_p_holm
+                              ? p_of(size.interaction_p_holm, anova.interaction.log_p)
+                              : TableCell::absent(),
+                          TableCell(anova.interaction.partial_eta_squared, 3)});
   }
   return table;
 }
@@ -53,11 +46,7 @@ TableCell size_cell(const std::optional<double>& size) {
 Table crossover_table(const Findings& findings) {
   Table table{fmt::format("Ratio to {} by model size, and the size ({}) at which it crosses 1",
                           findings.study.baseline, findings.size_unit),
-              {{"condition", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"ratios", Align::kLeft},
-               {"crossover"},
-               {"95% interval"}},
+              columns_of("<condition|<arm|<ratios|crossover|95% interval"),
               {}};
   for (const SizeAnalysis& size : findings.sizes) {
     for (const SizeCrossover& crossover : size.crossovers) {
@@ -66,9 +55,8 @@ Table crossover_table(const Findings& findings) {
         ratios.push_back(format_significant(ratio.ratio, 3));
       }
       const std::string reach = reach_text(crossover.interval);
-      table.rows.push_back({TableCell::of(size_place(findings, size)), TableCell::of(crossover.arm),
-                            TableCell::of(join(ratios, " ")), size_cell(crossover.crossover),
-                            reach.empty() ? TableCell::absent() : TableCell::of(reach)});
+      table.rows.push_back({size_place(findings, size), crossover.arm, join(ratios, " "),
+                            size_cell(crossover.crossover), TableCell::if_any(reach)});
     }
   }
   return table;

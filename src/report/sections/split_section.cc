@@ -17,10 +17,6 @@ std::string tokens_text(const std::optional<double>& tokens, const std::optional
   return text;
 }
 
-TableCell text_cell(std::string text) {
-  return text.empty() ? TableCell::absent() : TableCell::of(std::move(text));
-}
-
 TableCell share_cell(const PhaseSplit& split, int64_t tokens) {
   for (const SplitAt& at : split.at) {
     if (at.new_tokens != tokens) continue;
@@ -42,17 +38,16 @@ ReportSection split_section(const Findings& findings) {
                   "on, the share is below {:.3g} %. even: from this n on, slower decoding has used "
                   "up the gain. [95 % bootstrap interval].",
                   findings.study.baseline, findings.options.margin * 100));
-  Table table{
-      "", {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"gain_ms"}, {"95% interval"}}, {}};
+  Table table{.columns = columns_of("<stratum|<arm|gain_ms|95% interval")};
   for (const int64_t tokens : kShown) table.columns.push_back({fmt::format("n={}", tokens)});
   table.columns.insert(table.columns.end(), {{"stops"}, {"even"}});
   for (const PhaseSplit& split : findings.splits) {
-    std::vector<TableCell> row = {TableCell::of(stratum_label(findings, split.prefill_stratum)),
-                                  TableCell::of(split.arm), TableCell::of(split.gain_ms),
+    std::vector<TableCell> row = {stratum_label(findings, split.prefill_stratum), split.arm,
+                                  split.gain_ms,
                                   spread_cell(split.gain_interval, split.gain_process_range)};
     for (const int64_t tokens : kShown) row.push_back(share_cell(split, tokens));
-    row.push_back(text_cell(tokens_text(split.stops_mattering, split.stops_interval)));
-    row.push_back(text_cell(tokens_text(split.breaks_even, split.even_interval)));
+    row.push_back(TableCell::if_any(tokens_text(split.stops_mattering, split.stops_interval)));
+    row.push_back(TableCell::if_any(tokens_text(split.breaks_even, split.even_interval)));
     table.rows.push_back(std::move(row));
   }
   section.tables.push_back(std::move(table));

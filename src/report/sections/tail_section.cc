@@ -14,16 +14,16 @@ std::string ran_as(const Tail& tail) {
 }
 
 std::vector<TableCell> tail_row(const Findings& findings, const Tail& tail) {
-  return {TableCell::of(stratum_label(findings, tail.stratum)),
-          TableCell::of(tail.arm),
-          TableCell::of(ran_as(tail)),
-          TableCell::of(tail.p50),
-          TableCell::of(tail.high),
-          TableCell::of(tail.high / tail.p50, 3),
-          TableCell::of(tail.slow),
-          TableCell::of(tail.slow_recompiled),
-          TableCell::of(tail.high_without),
-          TableCell::of(tail.p50_ratio),
+  return {stratum_label(findings, tail.stratum),
+          tail.arm,
+          ran_as(tail),
+          tail.p50,
+          tail.high,
+          TableCell(tail.high / tail.p50, 3),
+          tail.slow,
+          tail.slow_recompiled,
+          tail.high_without,
+          tail.p50_ratio,
           spread_cell(tail.ratio_interval, tail.ratio_process_range)};
 }
 
@@ -40,19 +40,9 @@ ReportSection tail_section(const Findings& findings, Phase phase) {
   section.figures = {fmt::format("{}-tails", phase_name(phase))};
   bool maxima = false;
   bool ranges = false;
-  Table table{"",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"ran as", Align::kLeft},
-               {"p50"},
-               {"high"},
-               {"high/p50"},
-               {"slow"},
-               {"rec."},
-               {"without"},
-               {"p50 ratio"},
-               {"95% interval"}},
-              {}};
+  Table table{.columns =
+                  columns_of("<stratum|<arm|<ran as|p50|high|high/p50|slow|rec.|without|p50 ratio|"
+                             "95% interval")};
   for (const Tail& tail : findings.tails) {
     if (findings.strata[tail.stratum].phase != phase) continue;
     maxima = maxima || tail.high_is_max;

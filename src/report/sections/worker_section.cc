@@ -18,11 +18,11 @@ struct CountColumn {
 };
 
 TableCell count_cell(const std::optional<int64_t>& value) {
-  return value ? TableCell::of(*value) : TableCell::absent();
+  return value ? TableCell(*value) : TableCell::absent();
 }
 
 TableCell ms_cell(const std::optional<int64_t>& ns) {
-  return ns ? TableCell::of(static_cast<double>(*ns) / 1e6) : TableCell::absent();
+  return ns ? TableCell(static_cast<double>(*ns) / 1e6) : TableCell::absent();
 }
 
 std::string phase_of(const Findings& findings, size_t stratum) {
@@ -34,50 +34,31 @@ std::string shortened(const std::string& name) {
 }
 
 Table profile_table(const Findings& findings) {
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"wall_ms"},
-               {"kernels"},
-               {"distinct"},
-               {"launches"},
-               {"busy_ms"},
-               {"gaps_ms"},
-               {"copies"},
-               {"syncs"}},
-              {}};
+  Table table{.columns = columns_of(
+                  "<phase|<stratum|<arm|wall_ms|kernels|distinct|launches|busy_ms|gaps_ms|"
+                  "copies|syncs")};
   for (const CellProfile& profile : findings.profiles) {
     if (!profile.missing.empty()) continue;
-    table.rows.push_back({TableCell::of(phase_of(findings, profile.stratum)),
-                          TableCell::of(stratum_label(findings, profile.stratum)),
-                          TableCell::of(profile.arm), ms_cell(profile.wall_ns),
-                          count_cell(profile.kernels), count_cell(profile.distinct_kernels),
-                          count_cell(profile.launch_calls), ms_cell(profile.gpu_busy_ns),
-                          ms_cell(profile.gpu_gap_ns), count_cell(profile.copies),
-                          count_cell(profile.synchronizations)});
+    table.rows.push_back({phase_of(findings, profile.stratum),
+                          stratum_label(findings, profile.stratum), profile.arm,
+                          ms_cell(profile.wall_ns), count_cell(profile.kernels),
+                          count_cell(profile.distinct_kernels), count_cell(profile.launch_calls),
+                          ms_cell(profile.gpu_busy_ns), ms_cell(profile.gpu_gap_ns),
+                          count_cell(profile.copies), count_cell(profile.synchronizations)});
   }
   return table;
 }
 
 Table top_table(const Findings& findings, Detail detail) {
-  Table table{"Longest in all",
-              {{"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"operation", Align::kLeft},
-               {"calls"},
-               {"total_ms"}},
-              {}};
+  Table table{"Longest in all", columns_of("<phase|<stratum|<arm|<operation|calls|total_ms"), {}};
   for (const CellProfile& profile : findings.profiles) {
     const size_t shown =
         detail != Detail::kSummary ? profile.top.size() : std::min(kTopShown, profile.top.size());
     for (size_t i = 0; i < shown; ++i) {
       const ProfiledOperation& operation = profile.top[i];
-      table.rows.push_back({TableCell::of(phase_of(findings, profile.stratum)),
-                            TableCell::of(stratum_label(findings, profile.stratum)),
-                            TableCell::of(profile.arm), TableCell::of(shortened(operation.name)),
-                            TableCell::of(operation.calls), ms_cell(operation.total_ns)});
+      table.rows.push_back(
+          {phase_of(findings, profile.stratum), stratum_label(findings, profile.stratum),
+           profile.arm, shortened(operation.name), operation.calls, ms_cell(operation.total_ns)});
     }
   }
   return table;
@@ -119,15 +100,8 @@ ReportSection compile_cost_section(const Findings& findings) {
       "graphs, replays, and calls that were not captured) cover the cell; a worker that "
       "counts by process includes its earlier cells. Columns that no worker reported are "
       "left out. An arm that requests no compilation is listed if it captured graphs.");
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"real", Align::kLeft},
-               {"first_prepare_s"},
-               {"later_prepare_s"},
-               {"compile_s"}},
-              {}};
+  Table table{.columns = columns_of(
+                  "<phase|<stratum|<arm|<real|first_prepare_s|later_prepare_s|compile_s")};
   const bool parity = std::ranges::any_of(findings.compile_costs, [](const CompileCost& cost) {
     return cost.parity_compile_s.has_value();
   });
@@ -141,15 +115,14 @@ ReportSection compile_cost_section(const Findings& findings) {
   const std::vector<CountColumn> counts = counts_reported(findings);
   for (const CountColumn& count : counts) table.columns.push_back({count.name});
   for (const CompileCost& cost : findings.compile_costs) {
-    std::vector<TableCell> row = {
-        TableCell::of(phase_of(findings, cost.stratum)),
-        TableCell::of(stratum_label(findings, cost.stratum)),
-        TableCell::of(cost.arm),
-        TableCell::of(std::string(compiler_real_name(cost.compiler_real))),
-        TableCell::of(cost.prepare_s, 3),
-        TableCell::of(cost.later_prepare_s, 3),
-        TableCell::of(cost.compile_s, 3)};
-    if (parity) row.push_back(TableCell::of(cost.parity_compile_s, 3));
+    std::vector<TableCell> row = {phase_of(findings, cost.stratum),
+                                  stratum_label(findings, cost.stratum),
+                                  cost.arm,
+                                  compiler_real_name(cost.compiler_real),
+                                  TableCell(cost.prepare_s, 3),
+                                  TableCell(cost.later_prepare_s, 3),
+                                  TableCell(cost.compile_s, 3)};
+    if (parity) row.push_back(TableCell(cost.parity_compile_s, 3));
     for (const CountColumn& count : counts)
       row.push_back(count_cell(count_of(cost.counts, count.counter)));
     table.rows.push_back(std::move(row));
