@@ -89,7 +89,7 @@ Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
   findings.strata = samples.strata;
   findings.prompts = samples.prompts;
   findings.requirements = judge_requirements(bundle, samples);
-  findings.outcomes = describe_outcomes(samples, options);
+  findings.outcomes = describe_outcomes(samples);
   const Units units(samples, !findings.study.order.empty());
   findings.blocks = blocks_of_contrasts(samples, units.blocks());
   const Resampled resampled = resample_groups(samples, units, options, pool);
@@ -104,7 +104,7 @@ Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
   findings.slow_calls = describe_slow_calls(bundle, samples);
   findings.compile_costs = compile_costs(samples);
   findings.read_shares = read_shares(samples);
-  findings.load = describe_load(bundle, samples, options);
+  findings.load = describe_load(bundle, samples);
   findings.profiles = cell_profiles(samples);
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
   const ModelSizes sizes = model_sizes(bundle, findings.strata);

@@ -182,7 +182,7 @@ std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
     for (const ClaimInRegime& in : of.regimes) kinds.push_back(kinds_beside_first(in));
     for (auto& [axis, sites] : sites_by_axis(index, of.claim, regimes, kinds)) {
       const ClaimPoints at = claim_points(index, of.claim.words, sites, options);
-      RobustnessIndex found = robustness_index(axis, at.points, options.confidence);
+      RobustnessIndex found = robustness_index(axis, at.points);
       if (sites.size() == 1) {
         found.reason = fmt::format("nothing differs from {} on {} alone", regimes[0].name, axis);
       }

@@ -37,8 +37,7 @@ std::string model_class(const std::string& model) {
 
 std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> conditions,
                                           std::span<const std::vector<ArmDirection>> directions,
-                                          const ArmConfig& baseline,
-                                          const PortabilityOptions& options) {
+                                          const ArmConfig& baseline) {
   std::vector<HeadlineCell> cells;
   std::vector<std::vector<Estimate>> gains;  // of a cell, by stratum
   std::map<std::tuple<size_t, ArmConfig, std::string>, size_t> places;
@@ -80,7 +79,7 @@ std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> condi
   for (size_t i = 0; i < cells.size(); ++i) {
     cells[i].prefill_strata = std::ssize(gains[i]);
     if (gains[i].empty()) continue;
-    const SpreadRatio mean = shown(combine(gains[i]), options.confidence);
+    const SpreadRatio mean = shown(combine(gains[i]));
     const auto gain_of = [](const std::optional<stats::Interval>& ratios) {
       return ratios ? std::optional(stats::Interval{1 - ratios->high, 1 - ratios->low}) : ratios;
     };

@@ -31,7 +31,6 @@ struct HeadlineCell {
 // Cells of every arm but the baseline; by regime, arm, then class as models first appear.
 std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> conditions,
                                           std::span<const std::vector<ArmDirection>> directions,
-                                          const ArmConfig& baseline,
-                                          const PortabilityOptions& options);
+                                          const ArmConfig& baseline);
 
 }  // namespace assay

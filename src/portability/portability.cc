@@ -144,7 +144,7 @@ Result<Portability> judge_portability(std::vector<Regime> regimes,
     claims = claims_of_arms(of.conditions, of.baseline);
   }
   of.claims = judge_claims(claims, of.regimes, of.pairs, of.conditions, of.options);
-  of.matrix = headline_matrix(of.conditions, of.directions, of.baseline, of.options);
+  of.matrix = headline_matrix(of.conditions, of.directions, of.baseline);
   return of;
 }
 

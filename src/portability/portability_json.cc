@@ -166,7 +166,7 @@ Json portability_to_json(const Portability& of) {
                {"options",
                 {{"margin", of.options.margin},
                  {"alpha", of.options.alpha},
-                 {"confidence", of.options.confidence},
+                 {"confidence", kConfidence},
                  {"crash_share", of.options.crash_share},
                  {"minimum_rows", of.options.minimum_rows}}},
                {"baseline", of.baseline_arm}};

@@ -147,7 +147,7 @@ std::string config_text(const ArmConfig& config) {
 }
 
 CrashRate crash_rate(Losses losses) {
-  const auto interval = losses.interval(kCrashConfidence);
+  const auto interval = losses.interval();
   return {losses.lost, losses.attempted, interval, std::move(losses)};
 }
 

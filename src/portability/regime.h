@@ -41,7 +41,6 @@ struct CrashRate {
   std::optional<stats::Interval> interval;  // Losses::interval(); absent: nothing was attempted
   Losses losses;                            // by processes
 };
-inline constexpr double kCrashConfidence = 0.95;
 CrashRate crash_rate(Losses losses);
 
 // Mean time of a cell, with the error of its processes' means (series_means()).

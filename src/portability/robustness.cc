@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/findings/options.h"
 #include "base/text/text.h"
 #include "stats/estimates/ratio.h"
 
@@ -19,13 +20,13 @@ std::optional<stats::Known> known(const PerturbationPoint& point) {
 }
 
 // True if the mean's own t interval leaves out 0.
-bool differs_from_zero(const PerturbationPoint& point, double confidence) {
+bool differs_from_zero(const PerturbationPoint& point) {
   const auto of = known(point);
-  const auto interval = of ? stats::t_interval(of->value, of->error, confidence) : std::nullopt;
+  const auto interval = of ? stats::t_interval(of->value, of->error, kConfidence) : std::nullopt;
   return interval && !interval->contains(0);
 }
 
-std::string why_invalid(std::span<const PerturbationPoint> points, double confidence) {
+std::string why_invalid(std::span<const PerturbationPoint> points) {
   if (points.empty()) return "the claim was measured nowhere";
   const PerturbationPoint& reference = points.front();
   if (!reference.gone.empty()) return fmt::format("{}: {}", reference.name, reference.gone);
@@ -41,7 +42,7 @@ std::string why_invalid(std::span<const PerturbationPoint> points, double confid
         "expected two points, found {}{}", survivors,
         gone == points.end() ? "" : fmt::format(" ({}: {})", gone->name, gone->gone));
   }
-  if (!differs_from_zero(reference, confidence)) {
+  if (!differs_from_zero(reference)) {
     return fmt::format("{} shows no difference that could be retained", reference.name);
   }
   return "";
@@ -73,8 +74,7 @@ RobustnessBand band_of_index(double index) {
   return index >= kFragile ? RobustnessBand::kFragile : RobustnessBand::kCatastrophic;
 }
 
-RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationPoint> points,
-                                 double confidence) {
+RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationPoint> points) {
   RobustnessIndex result;
   result.axis = std::move(axis);
   for (const PerturbationPoint& point : points) {
@@ -84,13 +84,13 @@ RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationP
     share.gone = point.gone;
     if (point.ratio) share.log_ratio = point.ratio->log_ratio;
   }
-  result.reason = why_invalid(points, confidence);
+  result.reason = why_invalid(points);
   if (!result.reason.empty()) return result;
   const stats::Known claimed = *known(points[0]);
   result.points[0].share = 1;
   const auto compared = std::ranges::count_if(
       points.subspan(1), [](const PerturbationPoint& point) { return point.ratio.has_value(); });
-  const double tail = (1 - confidence) / 2;
+  const double tail = (1 - kConfidence) / 2;
   bool whole = true;  // every point has an interval
   for (size_t i = 1; i < points.size(); ++i) {
     RetainedShare& share = result.points[i];

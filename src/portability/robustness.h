@@ -63,12 +63,11 @@ struct RobustnessIndex {
 // point i, the index is min over i of L_i / L. Points that lost rows count as survivors, and make
 // the band catastrophic; the index is then of the others. Intervals of shares are Fieller's
 // (stats::quotient_interval()). With K points beside the reference, the index's interval is from
-// the lowest lower end to the lowest upper end, the latter of one-sided level (1 - confidence) /
-// 2K, because the lowest of K ends that each hold falls short more often than one of them does. The
-// band is undecided where that interval allows several, or a point's error isn't known. Invalid,
-// with the reason: fewer than two points survive, the reference lost rows or is gone, or its log
-// ratio's own interval (t) holds 0.
-RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationPoint> points,
-                                 double confidence = 0.95);
+// the lowest lower end to the lowest upper end, the latter of one-sided level (1 -
+// kConfidence) / 2K, because the lowest of K ends that each hold falls short more often than one of
+// them does. The band is undecided where that interval allows several, or a point's error isn't
+// known. Invalid, with the reason: fewer than two points survive, the reference lost rows or is
+// gone, or its log ratio's own interval (t) holds 0.
+RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationPoint> points);
 
 }  // namespace assay

@@ -117,8 +117,8 @@ std::optional<OutcomeVerdict> outcome_verdict(const CrashRate& a, const CrashRat
       fmt::format("lost {} in {}, {} in {}", lost_text(a), names.a, lost_text(b), names.b);
   // A cell that lost nothing can't show how its rows hang together; the other one does for both.
   const double effect = std::max(a.losses.design_effect(), b.losses.design_effect());
-  const auto wide_a = a.losses.interval(kCrashConfidence, effect);
-  const auto wide_b = b.losses.interval(kCrashConfidence, effect);
+  const auto wide_a = a.losses.interval(effect);
+  const auto wide_b = b.losses.interval(effect);
   if (!wide_a || !wide_b) return OutcomeVerdict{PortabilityVerdict::kUndecided, both};
   const bool apart = wide_a->high < wide_b->low || wide_b->high < wide_a->low;
   if ((a.lost == 0 || b.lost == 0) && apart) {

@@ -60,7 +60,7 @@ TEST(PortabilityVerdict, FewProcessesHaveARangeWhichAVerdictNeeds) {
   // Sure by the test, and by less than the margin of 5 %.
   const CellMean a{10, 5, 15, stats::StandardError{1e-4, 2}, 3, {9.99, 10.01}};
   const CellMean b{10.4, 5, 15, stats::StandardError{1e-4, 2}, 3, {10.39, 10.41}};
-  const SpreadRatio ratio = shown(estimate_between(a, b), 0.95);
+  const SpreadRatio ratio = shown(estimate_between(a, b));
   const auto verdict = [&](const AdjustedTests& p, double margin) {
     return verdict_of({ratio.ratio, ratio.interval, true, ratio.process_range}, p, 0.05, margin);
   };

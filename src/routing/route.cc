@@ -110,7 +110,7 @@ Status replay_trace(const TraceToReplay& trace, const Samples& samples, ThreadPo
   ASSAY_TRY(const std::string model, traced_model(trace, samples));
   const ReplayData data(samples, model, route.options);
   ASSAY_TRY(const PlannedTrace plan, plan_trace(data, route, model, samples.arms, trace.requests));
-  const SimulationOptions options{trace.replays, route.options.seed, route.options.confidence};
+  const SimulationOptions options{trace.replays, route.options.seed};
   auto simulation = std::make_shared<Simulation>(simulate(data, route.policy, plan, options, pool));
   simulation->model = model;
   simulation->trace = trace.name;

@@ -112,7 +112,7 @@ Json route_to_json(const Route& route) {
                {"options",
                 {{"margin", route.options.margin},
                  {"alpha", route.options.alpha},
-                 {"confidence", route.options.confidence},
+                 {"confidence", kConfidence},
                  {"resamples", route.options.resamples},
                  {"seed", route.options.seed}}},
                {"policy_given", route.policy_given},

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/findings/options.h"
 #include "routing/drawn_rows.h"
 #include "routing/trigger_watch.h"
 #include "stats/distributions/distributions.h"
@@ -227,15 +228,15 @@ struct ReplayResult {
 };
 
 // Mean and interval of a figure's values, which are positive.
-SimulatedFigure figure_of(const std::vector<double>& values, size_t units, double confidence) {
+SimulatedFigure figure_of(const std::vector<double>& values, size_t units) {
   SimulatedFigure figure;
   figure.mean = *stats::mean(values);
   if (units < 2 || values.size() < 2 || !(figure.mean > 0)) return figure;
   std::vector<double> logs;
   for (const double value : values) logs.push_back(std::log(std::max(value, 1e-12) / figure.mean));
   std::ranges::sort(logs);
-  const double stretch = stretch_of_units(units, confidence);
-  const double tail = (1 - confidence) / 2;
+  const double stretch = stretch_of_units(units);
+  const double tail = (1 - kConfidence) / 2;
   const double low = std::min(0.0, *stats::quantile(logs, tail));
   const double high = std::max(0.0, *stats::quantile(logs, 1 - tail));
   figure.interval = stats::Interval{figure.mean * std::exp(stretch * low),
@@ -244,7 +245,7 @@ SimulatedFigure figure_of(const std::vector<double>& values, size_t units, doubl
 }
 
 void add_figures(const std::vector<ReplayResult>& results, size_t s, size_t units,
-                 double confidence, SimulatedStrategy& of) {
+                 SimulatedStrategy& of) {
   const auto of_replays = [&](auto&& value) {
     std::vector<double> values;
     for (const ReplayResult& result : results) values.push_back(value(result));
@@ -260,8 +261,8 @@ void add_figures(const std::vector<ReplayResult>& results, size_t s, size_t unit
   if (!any) return;
   const auto figure = [&](double ReplayFigures::*member) {
     return figure_of(
-        of_replays([&](const ReplayResult& result) { return result.strategies[s].*member; }), units,
-        confidence);
+        of_replays([&](const ReplayResult& result) { return result.strategies[s].*member; }),
+        units);
   };
   of.p50_ms = figure(&ReplayFigures::p50);
   of.p95_ms = figure(&ReplayFigures::p95);
@@ -271,7 +272,7 @@ void add_figures(const std::vector<ReplayResult>& results, size_t s, size_t unit
   SimulatedFigure ratio = figure_of(of_replays([&](const ReplayResult& result) {
                                       return result.strategies[s].mean / result.best.mean;
                                     }),
-                                    units, confidence);
+                                    units);
   ratio.mean -= 1;
   if (ratio.interval)
     ratio.interval = stats::Interval{ratio.interval->low - 1, ratio.interval->high - 1};
@@ -311,10 +312,10 @@ std::vector<SimulatedTrigger> fired_triggers(const std::vector<ReplayResult>& re
 
 }  // namespace
 
-double stretch_of_units(size_t units, double confidence) {
+double stretch_of_units(size_t units) {
   if (units < 2) return 1;
   const auto n = static_cast<double>(units);
-  const double tail = (1 + confidence) / 2;
+  const double tail = (1 + kConfidence) / 2;
   const auto t = stats::student_t_quantile(tail, n - 1);
   const auto z = stats::normal_quantile(tail);
   return t && z ? std::sqrt(n / (n - 1)) * *t / *z : 1;
@@ -357,7 +358,7 @@ Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedT
     of.name = planned.name;
     of.takes = planned.takes;
     of.unavailable = planned.unavailable;
-    if (of.unavailable.empty()) add_figures(results, s, data.units(), options.confidence, of);
+    if (of.unavailable.empty()) add_figures(results, s, data.units(), of);
   }
   simulation.triggers = fired_triggers(results, policy, plan);
   return simulation;

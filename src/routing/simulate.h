@@ -20,7 +20,6 @@ namespace assay {
 struct SimulationOptions {
   int64_t replays = 200;
   uint64_t seed = 42;
-  double confidence = 0.95;
 };
 
 // The mean over replays, and an interval that a replay of the same trace on rows of further
@@ -75,7 +74,7 @@ struct Simulation {
 
 // Factor by which an interval of so few units reaches further than its resamples show: sqrt(n / (n
 // - 1)) times t's quantile of n - 1 degrees over the normal one. 1 for n < 2.
-double stretch_of_units(size_t units, double confidence);
+double stretch_of_units(size_t units);
 
 Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedTrace& plan,
                     const SimulationOptions& options, ThreadPool* pool);

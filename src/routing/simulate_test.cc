@@ -149,12 +149,12 @@ TEST(Simulation, BetweenLengthsARequestCompilesAsTheNearerOnesRowsDo) {
 }
 
 TEST(Simulation, IntervalsAreStretchedForFewProcesses) {
-  EXPECT_EQ(stretch_of_units(1, 0.95), 1) << "it has no interval";
+  EXPECT_EQ(stretch_of_units(1), 1) << "it has no interval";
   // sqrt(n / (n - 1)) t / z: t of 1, 4 and 7 degrees of freedom is 12.706, 2.7764 and 2.3646.
-  EXPECT_NEAR(stretch_of_units(2, 0.95), std::sqrt(2.0) * 12.706 / 1.95996, 1e-3);
-  EXPECT_NEAR(stretch_of_units(5, 0.95), std::sqrt(1.25) * 2.7764 / 1.95996, 1e-4);
-  EXPECT_NEAR(stretch_of_units(8, 0.95), std::sqrt(8.0 / 7) * 2.3646 / 1.95996, 1e-4);
-  EXPECT_NEAR(stretch_of_units(100'000, 0.95), 1, 1e-4);
+  EXPECT_NEAR(stretch_of_units(2), std::sqrt(2.0) * 12.706 / 1.95996, 1e-3);
+  EXPECT_NEAR(stretch_of_units(5), std::sqrt(1.25) * 2.7764 / 1.95996, 1e-4);
+  EXPECT_NEAR(stretch_of_units(8), std::sqrt(8.0 / 7) * 2.3646 / 1.95996, 1e-4);
+  EXPECT_NEAR(stretch_of_units(100'000), 1, 1e-4);
 }
 
 TEST(Simulation, SymbolicShapesCompileOnce) {

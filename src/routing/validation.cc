@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/findings/options.h"
 #include "analysis/rows/processes.h"
 #include "base/random.h"
 #include "routing/derive.h"
@@ -126,8 +127,8 @@ std::optional<stats::Interval> optimism_interval(const std::vector<JudgedStratum
   }
   if (replicates.size() < 2) return std::nullopt;
   std::ranges::sort(replicates);
-  const double tail = (1 - options.confidence) / 2;
-  const double stretch = stretch_of_units(units, options.confidence);
+  const double tail = (1 - kConfidence) / 2;
+  const double stretch = stretch_of_units(units);
   const auto end = [&](double p) {
     return std::expm1(estimate + stretch * (*stats::quantile(replicates, p) - estimate));
   };

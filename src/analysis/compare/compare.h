@@ -28,7 +28,6 @@ inline constexpr int kComparisonSchemaVersion = 5;
 struct CompareOptions {
   double margin = 0.02;  // a regression is slower by more than this; equivalent is within it
   double alpha = 0.05;   // of each declared family
-  double confidence = 0.95;
   double power = 0.8;
   int64_t minimum_rows = 5;
   bool allow_single_process = false;  // judge cells of one process a side by their rows

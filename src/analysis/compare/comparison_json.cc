@@ -111,7 +111,7 @@ Json list(const Comparison& c, const std::vector<T>& items, const Member& member
 Json options_json(const CompareOptions& o) {
   return {{"margin", o.margin},
           {"alpha", o.alpha},
-          {"confidence", o.confidence},
+          {"confidence", kConfidence},
           {"power", o.power},
           {"minimum_rows", o.minimum_rows},
           {"allow_single_process", o.allow_single_process},

@@ -86,8 +86,8 @@ std::vector<ComparedCrashes> compare_crashes(const std::vector<Stratum>& strata,
   std::ranges::move(cells, std::back_inserter(all));
   for (ComparedCrashes& of : all) {
     of.by_processes = of.base.died + of.cand.died > 0;
-    of.base_interval = of.base.interval(options.confidence);
-    of.cand_interval = of.cand.interval(options.confidence);
+    of.base_interval = of.base.interval();
+    of.cand_interval = of.cand.interval();
   }
   for (const bool of_phases : {true, false}) judge_rises(all, of_phases, options.alpha);
   return all;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/findings/options.h"
 #include "analysis/rows/processes.h"
 #include "analysis/rows/summary.h"
 #include "base/random.h"
@@ -161,8 +162,8 @@ Result<SelfTest> self_test(const Bundle& bundle, const CompareOptions& options, 
     test.differences += split.difference ? 1 : 0;
     detectable.insert(detectable.end(), split.detectable.begin(), split.detectable.end());
   }
-  test.alarm_interval = stats::wilson_interval(test.alarms, splits, options.confidence);
-  test.difference_interval = stats::wilson_interval(test.differences, splits, options.confidence);
+  test.alarm_interval = stats::wilson_interval(test.alarms, splits, kConfidence);
+  test.difference_interval = stats::wilson_interval(test.differences, splits, kConfidence);
   test.minimum_detectable = stats::quantile_in_place(detectable, 0.5);
   return test;
 }

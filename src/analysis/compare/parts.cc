@@ -174,7 +174,7 @@ void fill_tests(double log_ratio, const std::optional<stats::StandardError>& err
   cell.test = stats::t_test(log_ratio, *error);
   const double margin = std::log1p(options.margin);
   cell.tost = stats::tost(log_ratio, *error, -margin, margin);
-  cell.ratio_interval = stats::t_interval_of_ratio(log_ratio, *error, options.confidence);
+  cell.ratio_interval = stats::t_interval_of_ratio(log_ratio, *error, kConfidence);
   const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
   if (smallest) cell.minimum_detectable = std::expm1(*smallest);
 }

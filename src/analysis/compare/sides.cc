@@ -73,7 +73,7 @@ void fill(const Estimate& of, bool judged, const CompareOptions& options, Compar
   fill_tests(of.log_ratio, judged ? of.error : std::nullopt, options, cell);
   cell.alarm_error = cell.error;  // nothing lies between two runs here
   if (judged) cell.verdict = Verdict::kInconclusive;
-  const SpreadRatio as_shown = shown(of, options.confidence);
+  const SpreadRatio as_shown = shown(of);
   if (cell.ratio_interval) cell.ratio_interval = as_shown.interval;
   cell.too_few = of.too_few;
   cell.ratio_range = as_shown.process_range;

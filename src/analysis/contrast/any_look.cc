@@ -38,14 +38,13 @@ std::vector<double> log_ratios_of(const Estimate& of_rounds) {
   return logs;
 }
 
-void contrast_at_any_look(const Estimate& of_rounds, size_t arms, const AnalysisOptions& options,
-                          Contrast& contrast) {
+void contrast_at_any_look(const Estimate& of_rounds, size_t arms, Contrast& contrast) {
   contrast.any_look = true;
   if (!of_rounds.why_absent.empty()) return;
   const std::vector<double> log_ratios = log_ratios_of(of_rounds);
   contrast.ratio = std::exp(of_rounds.log_ratio);
   const auto pairs = static_cast<double>(arms * (arms - 1)) / 2;
-  const double alpha = (1 - options.confidence) / std::max(1.0, pairs);
+  const double alpha = (1 - kConfidence) / std::max(1.0, pairs);
   if (const auto logs = stats::confirmed_interval(log_ratios, alpha)) {
     contrast.ratio_interval = stats::exp_of(*logs);
   }

@@ -18,8 +18,7 @@ std::vector<double> log_ratios_of(const Estimate& of_rounds);
 // intervals of a stratum hold together and whichever arm leads. The run itself judged by the same
 // means of rounds (harness/decisions.h). No interval: too few rounds, or arms that aren't paired by
 // them.
-void contrast_at_any_look(const Estimate& of_rounds, size_t arms, const AnalysisOptions& options,
-                          Contrast& contrast);
+void contrast_at_any_look(const Estimate& of_rounds, size_t arms, Contrast& contrast);
 
 // That margin of equivalence by which the run stopped, unless the options ask for one.
 double margin_at_any_look(const Samples& samples, size_t stratum, const AnalysisOptions& options);

@@ -246,7 +246,7 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
   if (interval && processes && !same_rounds) {
     interval = stats::stretched(*interval, all.ratio, sharing(strata, error_of));
   }
-  all.ratio_interval = widened_ratio(interval, all, all.widening, in.options);
+  all.ratio_interval = widened_ratio(interval, all, all.widening);
   if (!combined) {
     add_constant_tests(moments, in.options, all);
     return all;

@@ -30,7 +30,7 @@ void add_mean_tests(const stats::StratumMoments& pair, const Estimate& ratio,
   const bool of_ratio = pair.apart && ratio.error;
   contrast.test =
       of_ratio ? stats::t_test(ratio.log_ratio, *ratio.error) : stats::t_test(difference, *error);
-  contrast.difference_interval_ms = stats::t_interval(difference, *error, options.confidence);
+  contrast.difference_interval_ms = stats::t_interval(difference, *error, kConfidence);
   const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
   if (smallest) contrast.minimum_detectable = *smallest / pair.denominator.mean;
 }
@@ -103,14 +103,13 @@ int64_t independent_strata(const Contrast& contrast) {
 
 std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
                                              const Contrast& contrast,
-                                             const stats::Widening& widening,
-                                             const AnalysisOptions& options) {
+                                             const stats::Widening& widening) {
   if (!interval) return std::nullopt;
   const int64_t freedom =
       contrast.paired ? contrast.units_arm - 1 : contrast.units_arm + contrast.units_baseline - 2;
   const auto df = static_cast<double>(freedom * independent_strata(contrast));
   return stats::stretched(*interval, contrast.ratio,
-                          stats::interval_widening(df, widening, options.confidence));
+                          stats::interval_widening(df, widening, kConfidence));
 }
 
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options) {
@@ -192,7 +191,7 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.ratio = *mean / *base_mean;
   contrast.difference_ms = *mean - *base_mean;
   if (was_looked_at(in.samples, group.stratum)) {
-    contrast_at_any_look(estimate, in.samples.arms.size(), in.options, contrast);
+    contrast_at_any_look(estimate, in.samples.arms.size(), contrast);
     allow_for_unseen(errors.unseen, contrast);
     add_row_effects(in, pair, contrast);
     contrast.verdict =
@@ -201,13 +200,13 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   }
   const stats::Widening widening = both(errors.widening, errors.spread.own);
   contrast.ratio_interval =
-      widened_ratio(bootstrapped(in, resampled, pair, units), contrast, widening, in.options);
+      widened_ratio(bootstrapped(in, resampled, pair, units), contrast, widening);
   if (has_few_processes(contrast)) {
     contrast.ratio_process_range = estimate.range;
     contrast.difference_process_range_ms =
         difference_range(units.arm_means, units.baseline_means, contrast.paired);
   }
-  contrast.typical = typical_ratio(in, pair, errors.widening, in.options.confidence);
+  contrast.typical = typical_ratio(in, pair, errors.widening, kConfidence);
   auto moments = pair_moments(units, contrast.paired);
   if (moments) {
     moments->widening = widening;
@@ -217,7 +216,7 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
     const bool few = are_few_processes(contrast.units_arm, contrast.units_baseline);
     if (few && contrast.shared_df && estimate.error) {
       contrast.ratio_interval =
-          stats::t_interval_of_ratio(estimate.log_ratio, *estimate.error, in.options.confidence);
+          stats::t_interval_of_ratio(estimate.log_ratio, *estimate.error, kConfidence);
     }
   }
   if (errors.spread.unsure) leave_untested(contrast);

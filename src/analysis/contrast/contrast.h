@@ -79,8 +79,7 @@ int64_t independent_strata(const Contrast& contrast);
 // The bootstrap's interval of the contrast's ratio, as wide as `widening` makes it.
 std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
                                              const Contrast& contrast,
-                                             const stats::Widening& widening,
-                                             const AnalysisOptions& options);
+                                             const stats::Widening& widening);
 
 // Tests of samples of which each is one value repeated, where no error can be estimated and
 // Student's t has none: by the chance that rows dealt at random to the two arms would part so, 1 /

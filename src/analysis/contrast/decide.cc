@@ -195,7 +195,7 @@ void decide_by_typical_calls(const ContrastInputs& in, Race& race) {
   const auto median = [&](size_t g) { return *stats::median(in.samples.groups[g].sorted_ms); };
   const size_t best = *std::ranges::min_element(race.groups, {}, median);
   const double rivals = static_cast<double>(race.groups.size() - 1);
-  const double confidence = 1 - (1 - in.options.confidence) / rivals;
+  const double confidence = 1 - (1 - kConfidence) / rivals;
   std::vector<GroupPair> pairs;
   for (const size_t g : race.groups) {
     if (g != best) pairs.push_back({best, g});

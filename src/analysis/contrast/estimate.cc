@@ -9,6 +9,7 @@
 #include "analysis/contrast/any_look.h"
 #include "analysis/contrast/dependence.h"
 #include "analysis/contrast/process_range.h"
+#include "analysis/findings/options.h"
 #include "analysis/findings/spread_text.h"
 #include "analysis/rows/processes.h"
 #include "stats/samples/summary.h"
@@ -206,12 +207,12 @@ Estimate combine(std::span<const Estimate> parts) {
   return all;
 }
 
-SpreadRatio shown(const Estimate& of, double confidence) {
+SpreadRatio shown(const Estimate& of) {
   SpreadRatio shown{std::exp(of.log_ratio), std::nullopt};
   if (of.too_few) {
     shown.process_range = of.range;
   } else if (of.error) {
-    shown.interval = stats::t_interval_of_ratio(of.log_ratio, *of.error, confidence);
+    shown.interval = stats::t_interval_of_ratio(of.log_ratio, *of.error, kConfidence);
   }
   for (auto* interval : {&shown.interval, &shown.process_range}) {
     if (*interval)
@@ -237,7 +238,7 @@ void judge_ratios(const std::vector<JudgedRatio*>& family, const JudgeOptions& o
   for (JudgedRatio* one : family) {
     if (!one->ratio) continue;
     const Estimate& of = *one->ratio;
-    one->shown = shown(of, options.confidence);
+    one->shown = shown(of);
     one->decided = verdict_of({one->shown->ratio, one->shown->interval, of.too_few,
                                one->shown->process_range, of.one_process},
                               {one->p_holm, one->tost_p_holm}, options.alpha, options.margin);

@@ -74,7 +74,7 @@ Estimate combine(std::span<const Estimate> parts);
 
 // The ratio with its t interval on logarithms, or with the range that stands for it, either moved
 // by `beyond`.
-SpreadRatio shown(const Estimate& of, double confidence);
+SpreadRatio shown(const Estimate& of);
 
 // A ratio, its tests and their verdict.
 struct JudgedRatio {
@@ -90,7 +90,6 @@ struct JudgedRatio {
 struct JudgeOptions {
   double margin = 0.05;
   double alpha = 0.05;
-  double confidence = 0.95;
 };
 
 // Adds the tests of those that have an error; `equivalence`: both tests, else the first.

@@ -102,11 +102,11 @@ TEST(Estimate, StrataThatTheSameProcessesServedCountTogether) {
 TEST(Estimate, IsShownWithItsIntervalMovedByWhatItsRowsMayLack) {
   Estimate of = two_rounds(0);
   of.error = stats::StandardError{0.02, 100};
-  const stats::Interval plain = *shown(of, 0.95).interval;
+  const stats::Interval plain = *shown(of).interval;
   of.beyond = {1, 1.2};
-  EXPECT_DOUBLE_EQ(shown(of, 0.95).interval->low, plain.low);
-  EXPECT_DOUBLE_EQ(shown(of, 0.95).interval->high, plain.high * 1.2);
-  EXPECT_DOUBLE_EQ(shown(inverted(of), 0.95).interval->low, 1 / (plain.high * 1.2));
+  EXPECT_DOUBLE_EQ(shown(of).interval->low, plain.low);
+  EXPECT_DOUBLE_EQ(shown(of).interval->high, plain.high * 1.2);
+  EXPECT_DOUBLE_EQ(shown(inverted(of)).interval->low, 1 / (plain.high * 1.2));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ uint64_t stream_of(const Samples& samples, const Group& group) {
 stats::BootstrapOptions mean_bootstrap(const AnalysisOptions& options) {
   return {.resamples = options.resamples,
           .seed = options.seed,
-          .confidence = options.confidence,
+          .confidence = kConfidence,
           .method = stats::BootstrapMethod::kBca};
 }
 

@@ -109,7 +109,7 @@ std::optional<SpreadRatio> quantile_ratio_by_units(const ContrastInputs& in, con
                        quantile_range(of_arm, of_base, paired)};
   }
   const auto interval = stats::t_interval_of_ratio(
-      difference->mean, difference->error.widened(widening), in.options.confidence);
+      difference->mean, difference->error.widened(widening), kConfidence);
   if (!interval) return std::nullopt;
   return SpreadRatio{std::exp(difference->mean), interval};
 }

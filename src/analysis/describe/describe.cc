@@ -111,13 +111,13 @@ double energy_tokens(const Row& row) {
   return static_cast<double>(tokens);
 }
 
-std::optional<stats::Interval> t_interval_of(const std::vector<double>& values, double confidence) {
+std::optional<stats::Interval> t_interval_of(const std::vector<double>& values) {
   const auto moments = stats::moments(values);
   if (!moments) return std::nullopt;
-  return stats::t_interval(moments->mean, stats::error_of_mean(*moments), confidence);
+  return stats::t_interval(moments->mean, stats::error_of_mean(*moments), kConfidence);
 }
 
-void describe_energy(const Group& group, double confidence, Latency& latency) {
+void describe_energy(const Group& group, Latency& latency) {
   Energy all;
   std::map<int64_t, Energy> by_process;
   std::vector<double> of_rows;
@@ -134,11 +134,11 @@ void describe_energy(const Group& group, double confidence, Latency& latency) {
   if (of_rows.empty()) return;
   latency.joules_per_token = all.joules / all.tokens;
   if (by_process.size() == 1) {
-    latency.joules_interval = t_interval_of(of_rows, confidence);
+    latency.joules_interval = t_interval_of(of_rows);
   } else if (std::ssize(by_process) >= kLeastProcessesOfInterval) {
     std::vector<double> of_processes;
     for (const auto& [process, sum] : by_process) of_processes.push_back(sum.joules / sum.tokens);
-    latency.joules_interval = t_interval_of(of_processes, confidence);
+    latency.joules_interval = t_interval_of(of_processes);
   }
 }
 
@@ -170,17 +170,16 @@ void describe_cold(const Group& group, Latency& latency) {
   latency.mean_with_cold = stats::mean(latencies_ms(group.timed));
 }
 
-void add_losses(const Losses& losses, const AnalysisOptions& options, OutcomeCounts& outcome) {
-  outcome.failed_interval = losses.interval(options.confidence);
+void add_losses(const Losses& losses, OutcomeCounts& outcome) {
+  outcome.failed_interval = losses.interval();
   outcome.processes = std::ssize(losses.processes);
   outcome.died = losses.died;
-  outcome.died_interval = losses.died_interval(options.confidence);
+  outcome.died_interval = losses.died_interval();
 }
 
 }  // namespace
 
-std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
-                                             const AnalysisOptions& options) {
+std::vector<OutcomeCounts> describe_outcomes(const Samples& samples) {
   std::map<std::pair<Phase, size_t>, OutcomeCounts> phases;
   std::map<std::pair<Phase, size_t>, Losses> phase_losses;
   std::vector<OutcomeCounts> strata;
@@ -195,13 +194,13 @@ std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
     }
     part.stratum = group.stratum;
     const Losses losses = losses_of(group);
-    add_losses(losses, options, part);
+    add_losses(losses, part);
     phase_losses[{phase, group.arm}].add(losses);
     strata.push_back(std::move(part));
   }
   std::vector<OutcomeCounts> all;
   for (auto& [key, outcome] : phases) {
-    add_losses(phase_losses[key], options, outcome);
+    add_losses(phase_losses[key], outcome);
     all.push_back(std::move(outcome));
   }
   for (OutcomeCounts& outcome : strata) all.push_back(std::move(outcome));
@@ -212,13 +211,12 @@ namespace {
 
 // On the scale of logarithms, since a time has no bound above.
 std::optional<stats::Interval> t_interval_of_mean(std::span<const double> units,
-                                                  const stats::Widening& widening,
-                                                  double confidence) {
+                                                  const stats::Widening& widening) {
   const auto moments = stats::moments(units);
   if (!moments || !(moments->mean > 0)) return std::nullopt;
   stats::StandardError error = stats::error_of_mean(*moments).widened(widening);
   error.value /= moments->mean;
-  const auto factor = stats::t_interval_of_ratio(0, error, confidence);
+  const auto factor = stats::t_interval_of_ratio(0, error, kConfidence);
   if (!factor) return std::nullopt;
   return stats::Interval{moments->mean * factor->low, moments->mean * factor->high};
 }
@@ -249,15 +247,14 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
     latency.mean_process_range = mean_process_range(in.units.of(group.stratum), series);
     if (latency.mean_process_range && spreads[g].df.value_or(0) >= kLeastFreedomOfInterval) {
       latency.mean_process_range.reset();
-      latency.mean_interval = t_interval_of_mean(unit_values(series), widening, options.confidence);
+      latency.mean_interval = t_interval_of_mean(unit_values(series), widening);
     }
     if (resampled[g] && !is_constant(group)) {
       const auto interval = stats::calibrated_mean_interval(*resampled[g], mean_bootstrap(options));
       if (interval && !latency.mean_process_range && !latency.mean_interval) {
         const auto df = static_cast<double>(series.keys.size() - 1);
-        latency.mean_interval =
-            stats::stretched(*interval, resampled[g]->mean,
-                             stats::interval_widening(df, widening, options.confidence));
+        latency.mean_interval = stats::stretched(
+            *interval, resampled[g]->mean, stats::interval_widening(df, widening, kConfidence));
       }
       latency.n_effective = static_cast<double>(latency.n) / inflations[g];
       latency.widening = dependence[g].widening.error;
@@ -272,7 +269,7 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
       latency.max = order.back();
     }
     latency.tokens_per_s = tokens_per_s(group);
-    describe_energy(group, options.confidence, latency);
+    describe_energy(group, latency);
     processes[g] = describe_processes(group, latency);
     describe_cold(group, latency);
   });

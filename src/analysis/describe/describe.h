@@ -5,15 +5,13 @@
 
 #include "analysis/contrast/contrast.h"
 #include "analysis/findings/latency.h"
-#include "analysis/findings/options.h"
 #include "analysis/findings/outcomes.h"
 #include "analysis/rows/samples.h"
 
 namespace assay {
 
 // The outcomes by phase and arm first, then by stratum and arm.
-std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
-                                             const AnalysisOptions& options);
+std::vector<OutcomeCounts> describe_outcomes(const Samples& samples);
 
 // The latencies in the groups' order.
 std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* pool);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/contrast/process_range.h"
+#include "analysis/findings/options.h"
 #include "analysis/rows/load.h"
 #include "analysis/rows/processes.h"
 #include "load/load_run.h"
@@ -21,10 +22,10 @@ struct Run {
   LoadRunFigures figures;
 };
 
-std::optional<stats::Interval> interval_over(std::span<const double> units, double confidence) {
+std::optional<stats::Interval> interval_over(std::span<const double> units) {
   const auto moments = stats::moments(units);
   if (!moments || std::ssize(units) < kLeastProcessesOfInterval) return std::nullopt;
-  return stats::t_interval(moments->mean, stats::error_of_mean(*moments), confidence);
+  return stats::t_interval(moments->mean, stats::error_of_mean(*moments), kConfidence);
 }
 
 // Means of the runs of each process; of one process, the runs themselves.
@@ -38,53 +39,51 @@ std::vector<double> units_of(const std::vector<Run>& runs, std::span<const doubl
 }
 
 OverRuns over(const std::vector<Run>& runs,
-              const std::function<double(const LoadRunFigures&)>& figure, double confidence) {
+              const std::function<double(const LoadRunFigures&)>& figure) {
   std::vector<double> values;
   for (const Run& run : runs) values.push_back(figure(run.figures));
   OverRuns result{.mean = *stats::mean(values)};
   result.least = *std::ranges::min_element(values);
   result.most = *std::ranges::max_element(values);
-  result.interval = interval_over(units_of(runs, values), confidence);
+  result.interval = interval_over(units_of(runs, values));
   if (result.interval) result.interval->low = std::max(result.interval->low, 0.0);
   return result;
 }
 
 LatencyOverRuns latency_over(const std::vector<Run>& runs,
-                             std::optional<LoadSpread> LoadRunFigures::*of, double confidence) {
+                             std::optional<LoadSpread> LoadRunFigures::*of) {
   LatencyOverRuns result;
   if (!std::ranges::all_of(runs, [&](const Run& run) { return (run.figures.*of).has_value(); }))
     return result;
-  result.mean = over(
-      runs, [&](const LoadRunFigures& figures) { return (figures.*of)->mean; }, confidence);
+  result.mean = over(runs, [&](const LoadRunFigures& figures) { return (figures.*of)->mean; });
   for (const auto& [quantile, into] : {std::pair(&LoadSpread::p50, &LatencyOverRuns::p50),
                                        std::pair(&LoadSpread::p95, &LatencyOverRuns::p95),
                                        std::pair(&LoadSpread::p99, &LatencyOverRuns::p99)}) {
     const auto tells = [&](const Run& run) { return ((*(run.figures.*of)).*quantile).has_value(); };
     if (!std::ranges::all_of(runs, tells)) continue;
-    result.*into = over(
-        runs, [&](const LoadRunFigures& figures) { return *((*(figures.*of)).*quantile); },
-        confidence);
+    result.*into =
+        over(runs, [&](const LoadRunFigures& figures) { return *((*(figures.*of)).*quantile); });
   }
   return result;
 }
 
 // Runs that all kept their bounds differ by nothing, which proves little: the number of requests
 // says how much.
-void widen_share(const LoadFigures& figures, double confidence, OverRuns& share) {
+void widen_share(const LoadFigures& figures, OverRuns& share) {
   const double kept = share.mean * static_cast<double>(figures.requests);
   const auto wilson = stats::wilson_interval(
-      std::clamp<int64_t>(std::llround(kept), 0, figures.requests), figures.requests, confidence);
+      std::clamp<int64_t>(std::llround(kept), 0, figures.requests), figures.requests, kConfidence);
   if (!share.interval || !wilson) return;
   share.interval = stats::Interval{std::min(share.interval->low, wilson->low),
                                    std::min(1.0, std::max(share.interval->high, wilson->high))};
 }
 
-void judge_bounds(const std::vector<Run>& runs, double confidence, LoadFigures& figures) {
-  figures.within_bounds = over(
-      runs, [](const LoadRunFigures& of) { return of.within_bounds.value_or(0); }, confidence);
-  widen_share(figures, confidence, *figures.within_bounds);
-  figures.good_per_s = over(
-      runs, [](const LoadRunFigures& of) { return of.good_per_s.value_or(0); }, confidence);
+void judge_bounds(const std::vector<Run>& runs, LoadFigures& figures) {
+  figures.within_bounds =
+      over(runs, [](const LoadRunFigures& of) { return of.within_bounds.value_or(0); });
+  widen_share(figures, *figures.within_bounds);
+  figures.good_per_s =
+      over(runs, [](const LoadRunFigures& of) { return of.good_per_s.value_or(0); });
   if (2 * figures.growing_runs > figures.runs) {
     figures.kept = BoundsKept::kNo;  // the longer the run, the fewer keep them
   } else if (const auto& interval = figures.within_bounds->interval) {
@@ -94,7 +93,7 @@ void judge_bounds(const std::vector<Run>& runs, double confidence, LoadFigures& 
   }
 }
 
-LoadFigures figures_of(const std::vector<Run>& runs, const ServiceBounds& slo, double confidence) {
+LoadFigures figures_of(const std::vector<Run>& runs, const ServiceBounds& slo) {
   LoadFigures figures;
   figures.runs = std::ssize(runs);
   for (const Run& run : runs) {
@@ -107,29 +106,26 @@ LoadFigures figures_of(const std::vector<Run>& runs, const ServiceBounds& slo, d
     figures.growing_runs += of.queue_grows ? 1 : 0;
   }
   const auto mean_of = [&](double LoadRunFigures::*of) {
-    return over(
-        runs, [of](const LoadRunFigures& one) { return one.*of; }, confidence);
+    return over(runs, [of](const LoadRunFigures& one) { return one.*of; });
   };
   figures.offered_per_s = mean_of(&LoadRunFigures::offered_per_s);
   figures.requests_per_s = mean_of(&LoadRunFigures::requests_per_s);
   figures.tokens_per_s = mean_of(&LoadRunFigures::tokens_per_s);
   figures.in_flight = mean_of(&LoadRunFigures::in_flight);
   if (std::ranges::all_of(runs, [](const Run& run) { return run.figures.cached.has_value(); })) {
-    figures.cached = over(
-        runs, [](const LoadRunFigures& of) { return *of.cached; }, confidence);
+    figures.cached = over(runs, [](const LoadRunFigures& of) { return *of.cached; });
   }
-  figures.latency_ms = latency_over(runs, &LoadRunFigures::latency_ms, confidence);
-  figures.ttft_ms = latency_over(runs, &LoadRunFigures::ttft_ms, confidence);
-  figures.tpot_ms = latency_over(runs, &LoadRunFigures::tpot_ms, confidence);
-  figures.itl_ms = latency_over(runs, &LoadRunFigures::itl_ms, confidence);
-  if (slo.any()) judge_bounds(runs, confidence, figures);
+  figures.latency_ms = latency_over(runs, &LoadRunFigures::latency_ms);
+  figures.ttft_ms = latency_over(runs, &LoadRunFigures::ttft_ms);
+  figures.tpot_ms = latency_over(runs, &LoadRunFigures::tpot_ms);
+  figures.itl_ms = latency_over(runs, &LoadRunFigures::itl_ms);
+  if (slo.any()) judge_bounds(runs, figures);
   return figures;
 }
 
 }  // namespace
 
-LoadSummary describe_load(const Bundle& bundle, const Samples& samples,
-                          const AnalysisOptions& options) {
+LoadSummary describe_load(const Bundle& bundle, const Samples& samples) {
   LoadSummary summary;
   if (bundle.requests.empty()) return summary;
   const LoadOfStudy study = load_of_study(bundle);
@@ -152,7 +148,7 @@ LoadSummary describe_load(const Bundle& bundle, const Samples& samples,
       summary.lost.push_back(std::move(lost));
       continue;
     }
-    LoadFigures figures = figures_of(runs, study.slo, options.confidence);
+    LoadFigures figures = figures_of(runs, study.slo);
     figures.stratum = group.stratum;
     figures.arm = samples.arms[group.arm];
     figures.point = load->second.point;

@@ -154,7 +154,7 @@ Crossing crossing_of(const std::vector<double>& log_size, const std::vector<doub
   return crossing;
 }
 
-void add_crossover(const Line& line, const AnalysisOptions& options, SizeCrossover& out) {
+void add_crossover(const Line& line, SizeCrossover& out) {
   std::vector<double> y;
   for (const SizeRatio& ratio : out.ratios) y.push_back(std::log(ratio.ratio));
   const Crossing estimate = crossing_of(line.log_size, y);
@@ -182,7 +182,7 @@ void add_crossover(const Line& line, const AnalysisOptions& options, SizeCrossov
                                       : -std::numeric_limits<double>::infinity();
   }
   // The exponential keeps the order, so it is taken of the bounds alone.
-  const Reach reach = reach_of(log_sizes, options.confidence);
+  const Reach reach = reach_of(log_sizes);
   Reach& interval = out.interval.emplace();
   if (reach.low) interval.low = std::exp(*reach.low);
   if (reach.high) interval.high = std::exp(*reach.high);
@@ -192,7 +192,7 @@ using ContrastsByPlace = std::map<std::pair<size_t, std::string>, const Contrast
 
 void add_crossovers(const Samples& samples, const Resampled& resampled,
                     const ContrastsByPlace& contrasts, const Grid& grid, const ModelSizes& sizes,
-                    const AnalysisOptions& options, SizeAnalysis& out) {
+                    SizeAnalysis& out) {
   std::vector<std::string> models = grid.models;
   std::ranges::stable_sort(models, {}, [&](const auto& model) { return sizes.of.at(model); });
   for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
@@ -218,10 +218,10 @@ void add_crossovers(const Samples& samples, const Resampled& resampled,
       const auto n_base = static_cast<double>(line.base.back()->n);
       line.widening.push_back(
           contrast->second->widening.error *
-          stats::expansion(std::min(n_arm, n_base), n_arm + n_base - 2, options.confidence));
+          stats::expansion(std::min(n_arm, n_base), n_arm + n_base - 2, kConfidence));
     }
     if (crossover.ratios.size() < 2) continue;
-    add_crossover(line, options, crossover);
+    add_crossover(line, crossover);
     out.crossovers.push_back(std::move(crossover));
   }
 }
@@ -285,7 +285,7 @@ std::vector<SizeAnalysis> analyze_sizes(const Samples& samples, const Units& uni
     for (const size_t arm : arms) one.arms.push_back(samples.arms[arm]);
     add_anova(samples, units, grid, arms, one);
     if (!sizes.unit.empty()) {
-      add_crossovers(samples, resampled, by_place, grid, sizes, options, one);
+      add_crossovers(samples, resampled, by_place, grid, sizes, one);
     }
   });
   adjust_interactions(all);

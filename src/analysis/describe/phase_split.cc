@@ -123,10 +123,10 @@ PhaseSplit make_split(const Replicates& replicates, const std::set<int64_t>& mea
   if (times.token > times.base_token) split.breaks_even = even_at(times);
   if (gains_of_few) return split;
   auto stops = replicates.of([&](const Times& t) { return stops_at(t, options.margin); });
-  split.stops_interval = reach_of(stops, options.confidence);
+  split.stops_interval = reach_of(stops);
   if (split.breaks_even) {
     auto even = replicates.of(even_at);
-    split.even_interval = reach_of(even, options.confidence);
+    split.even_interval = reach_of(even);
   }
   return split;
 }
@@ -157,7 +157,7 @@ std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resa
       if (!mean) return std::nullopt;
       const auto df = static_cast<double>(contrast->n_arm + contrast->n_baseline - 2);
       widenings[next] = contrast->widening.error *
-                        stats::expansion(static_cast<double>(mean->n), df, options.confidence);
+                        stats::expansion(static_cast<double>(mean->n), df, kConfidence);
       means[next++] = &*mean;
     }
   }

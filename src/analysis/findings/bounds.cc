@@ -33,7 +33,7 @@ const Bound* bound_of(std::string_view name) {
       bounds[positive] = &kPositive;
     }
     for (const char* share :
-         {"p", "p_holm", "interaction_p_holm", "vargha_delaney_a", "alpha", "confidence", "power",
+         {"p", "p_holm", "interaction_p_holm", "vargha_delaney_a", "alpha", "power",
           "intraclass_correlation", "processes_p_holm", "failed_rate_interval"}) {
       bounds[share] = &kShare;
     }

@@ -5,12 +5,15 @@
 
 namespace assay {
 
+// Confidence of every interval in findings, judgements and probes; their texts and columns say 95
+// %.
+inline constexpr double kConfidence = 0.95;
+
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
   double margin = 0.03;       // equivalence: ratio of means within 1/(1+margin) .. 1+margin
   bool margin_asked = false;  // as an option; else the study's counts, if it has one
   double alpha = 0.05;        // family-wise, for each of the two claims (differs, equivalent)
-  double confidence = 0.95;   // of intervals
   double power = 0.8;         // of the minimum detectable effect
   int64_t resamples = 10000;
   uint64_t seed = 42;

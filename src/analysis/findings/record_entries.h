@@ -133,6 +133,24 @@ struct PairedWord {
   Fit read(const Json&, StratumBlocks&, const StrataContext&) const { return std::nullopt; }
 };
 
+// A number that is the same in every file, and that no struct carries.
+struct Constant {
+  static constexpr size_t kCovers = 0;
+  const char* name;
+  double value;
+
+  template <typename T, typename Context>
+  void write(const T&, Json& object, const Context&) const {
+    object[name] = value;
+  }
+  template <typename T, typename Context>
+  Fit read(const Json& object, T&, const Context&) const {
+    const auto at = object.find(name);
+    const Json found = at == object.end() ? Json() : *at;
+    return found == value ? Fit() : within(name, misfit(fmt::format("{}", value), found));
+  }
+};
+
 // A finding's rows: of each cell the repetitions.
 struct FindingRows {
   static constexpr size_t kCovers = 1;

@@ -53,8 +53,8 @@ struct Record<AnalysisOptions> {
   using T = AnalysisOptions;
   static constexpr auto kMembers = std::tuple(
       field("margin", &T::margin), field("margin_asked", &T::margin_asked),
-      field("alpha", &T::alpha), field("confidence", &T::confidence), field("power", &T::power),
-      field("resamples", &T::resamples), field("seed", &T::seed),
+      field("alpha", &T::alpha), findings_record::Constant{"confidence", kConfidence},
+      field("power", &T::power), field("resamples", &T::resamples), field("seed", &T::seed),
       field("minimum_rows", &T::minimum_rows), field("cold_factor", &T::cold_factor),
       field("notable", &T::notable), field("allow_single_process", &T::allow_single_process));
 };

@@ -145,7 +145,6 @@ inline Findings whole_findings() {
   Findings f;
   f.options = {.margin = 0.02,
                .alpha = 0.01,
-               .confidence = 0.9,
                .power = 0.7,
                .resamples = 500,
                .seed = UINT64_MAX,

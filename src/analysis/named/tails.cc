@@ -72,15 +72,14 @@ void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>&
 }
 
 // The compiler's share of the samples that stand out by Tukey's rule.
-void report_attribution(const Samples& samples, const Tail& tail, const AnalysisOptions& options,
-                        std::vector<Finding>& findings) {
+void report_attribution(const Samples& samples, const Tail& tail, std::vector<Finding>& findings) {
   if (tail.beyond_fence_recompiled == 0) return;
   const Group& group = group_of(samples, tail);
   Finding finding = about("tail_attribution", Severity::kNote, samples, group);
   const auto share =
       static_cast<double>(tail.beyond_fence_recompiled) / static_cast<double>(tail.beyond_fence);
   const auto interval =
-      stats::wilson_interval(tail.beyond_fence_recompiled, tail.beyond_fence, options.confidence);
+      stats::wilson_interval(tail.beyond_fence_recompiled, tail.beyond_fence, kConfidence);
   finding.size = share;
   finding.text = fmt::format(
       "{} of the {} beyond Tukey's upper fence ({}) {} a recompile: {:.0f} % [{:.0f}, {:.0f}], "
@@ -159,7 +158,7 @@ void find_recompile_tails(const ContrastInputs& in, const std::vector<Tail>& tai
   const Samples& samples = in.samples;
   for (const Tail& tail : tails) {
     if (is_recompile_tail(tail)) report_tail(samples, tail, findings);
-    report_attribution(samples, tail, in.options, findings);
+    report_attribution(samples, tail, findings);
   }
   for (const Tail& tail : tails) {
     const auto with = std::ranges::find_if(tails, [&](const Tail& other) {

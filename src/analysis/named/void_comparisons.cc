@@ -20,7 +20,7 @@ std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySumma
     return reasons;
   }
   if (samples.arms.size() > 1) {
-    for (const LoadFigures& point : describe_load(bundle, samples, {}).points) {
+    for (const LoadFigures& point : describe_load(bundle, samples).points) {
       if (point.growing_runs == 0 && point.failed.empty()) continue;
       reasons[point.stratum] = fmt::format(
           "{} has {} there, so that the latencies of what it served can't be held against "

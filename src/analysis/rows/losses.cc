@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/findings/options.h"
 #include "stats/hypotheses/proportions.h"
 
 namespace assay {
@@ -25,18 +26,18 @@ double Losses::design_effect() const {
   return static_cast<double>(attempted) / static_cast<double>(processes.size());
 }
 
-std::optional<stats::Interval> Losses::interval(double confidence, double least_effect) const {
+std::optional<stats::Interval> Losses::interval(double least_effect) const {
   double effect = std::max(design_effect(), least_effect);
   if (!processes.empty()) {
     const auto of_processes =
         static_cast<double>(attempted) / static_cast<double>(processes.size());
     effect = std::max(1.0, std::min(effect, of_processes));
   }
-  return stats::clustered_wilson_interval(lost, attempted, effect, confidence);
+  return stats::clustered_wilson_interval(lost, attempted, effect, kConfidence);
 }
 
-std::optional<stats::Interval> Losses::died_interval(double confidence) const {
-  return stats::wilson_interval(died, std::ssize(processes), confidence);
+std::optional<stats::Interval> Losses::died_interval() const {
+  return stats::wilson_interval(died, std::ssize(processes), kConfidence);
 }
 
 Losses losses_of(const Group& group) {

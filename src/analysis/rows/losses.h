@@ -33,9 +33,9 @@ struct Losses {
   double design_effect() const;
   // Interval of the share lost, with that effect or a larger one, up to one observation a process.
   // Absent: nothing was attempted.
-  std::optional<stats::Interval> interval(double confidence, double least_effect = 1) const;
+  std::optional<stats::Interval> interval(double least_effect = 1) const;
   // Wilson's interval of the share of processes that died. Absent: there was none.
-  std::optional<stats::Interval> died_interval(double confidence) const;
+  std::optional<stats::Interval> died_interval() const;
 };
 
 Losses losses_of(const Group& group);

@@ -15,8 +15,6 @@
 
 namespace assay::cli {
 
-inline constexpr double kProbeConfidence = 0.95;
-
 // The user's statements about a bundle's cell.
 struct ProbeSave {
   std::string bundle;  // folder; empty: nothing is kept

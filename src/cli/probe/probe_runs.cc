@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "analysis/findings/options.h"
 #include "backend/command/figures.h"
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
@@ -138,11 +139,11 @@ ProbeResult probe_result(const ProbeOptions& options, std::vector<Probed> invoca
   if (spread && spread->variance > 0) {
     const auto n = static_cast<double>(spread->n);
     result.interval = stats::t_interval(
-        spread->mean, {.value = std::sqrt(spread->variance / n), .df = n - 1}, kProbeConfidence);
+        spread->mean, {.value = std::sqrt(spread->variance / n), .df = n - 1}, kConfidence);
   }
   if (options.target) {
     result.reproduction =
-        stats::reproduction(result.means, *options.target, options.bands, kProbeConfidence);
+        stats::reproduction(result.means, *options.target, options.bands, kConfidence);
     cut_at_zero(result.reproduction.interval);
   }
   cut_at_zero(result.interval);

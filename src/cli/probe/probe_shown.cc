@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "analysis/findings/options.h"
 #include "base/records/json.h"
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
@@ -82,7 +83,7 @@ std::string summary_text(const ProbeOptions& options, const ProbeResult& result)
 
 Json interval_json(const std::optional<stats::Interval>& interval) {
   if (!interval) return nullptr;
-  return {{"low", interval->low}, {"high", interval->high}, {"confidence", kProbeConfidence}};
+  return {{"low", interval->low}, {"high", interval->high}, {"confidence", kConfidence}};
 }
 
 Json probe_json(const ProbeOptions& options, const std::string& pattern,
