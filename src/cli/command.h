@@ -67,6 +67,7 @@ void add_probe_command(CLI::App& app, Selected& selected);
 void add_report_command(CLI::App& app, Selected& selected);
 void add_route_command(CLI::App& app, Selected& selected);
 void add_run_command(CLI::App& app, Selected& selected);
+void add_serve_command(CLI::App& app, Selected& selected);
 void add_stats_command(CLI::App& app, Selected& selected);
 void add_verify_command(CLI::App& app, Selected& selected);
 void add_worker_command(CLI::App& app, Selected& selected);

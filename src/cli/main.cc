@@ -69,6 +69,7 @@ int run_main(int argc, char** argv) {
   add_report_command(app, selected);
   add_route_command(app, selected);
   add_run_command(app, selected);
+  add_serve_command(app, selected);
   add_stats_command(app, selected);
   add_verify_command(app, selected);
   add_worker_command(app, selected);

@@ -26,12 +26,13 @@ struct ApiRequest {
   int64_t least_tokens = 0;
   bool ignore_ends = false;
   std::vector<std::string> stops = {};
+  engine::Sampling sampling = {};  // as asked for; a server checks it
   bool stream = false;
   bool tells_usage = true;  // at a stream's end
   bool echo = false;        // the prompt's text stands before the answer
 };
 
-// How a generation went.
+// The outcome of a generation.
 struct ApiAnswer {
   std::string text;
   bool stopped = false;  // by an id that ends texts or a stop string; else its length is reached

@@ -194,10 +194,16 @@ class OllamaShape final : public AnswerShape {
   std::string model_;
 };
 
+// As llama.cpp's server names types of weights.
+std::string type_of_weights(const ServedModel& model) {
+  if (model.dtype == "fp32") return "F32";
+  return model.dtype == "fp16" ? "F16" : "BF16";
+}
+
 Json ollama_details(const ServedModel& model) {
   return {{"parent_model", ""},           {"format", "safetensors"},
           {"family", model.architecture}, {"families", {model.architecture}},
-          {"parameter_size", ""},         {"quantization_level", model.dtype}};
+          {"parameter_size", ""},         {"quantization_level", type_of_weights(model)}};
 }
 
 Json ollama_model(const ServedModel& model) {
@@ -237,7 +243,7 @@ Json openai_models(const ServedModel& model) {
                                   {{"n_vocab", model.vocab_size},
                                    {"n_ctx_train", model.capacity},
                                    {"size", model.weight_bytes},
-                                   {"ftype", model.dtype}}}}})}};
+                                   {"ftype", type_of_weights(model)}}}}})}};
 }
 
 Json ollama_tags(const ServedModel& model) {

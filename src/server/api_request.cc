@@ -1,9 +1,12 @@
 // Reads requests. A member that would change what is generated and can't be had is refused by name;
 // others are left alone, as these APIs' servers do.
 #include <algorithm>
-#include <array>
+#include <atomic>
+#include <charconv>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/random.h"
 #include "base/text/text.h"
 #include "server/api.h"
 
@@ -55,15 +58,51 @@ Status demand_nothing(const Json& object, std::string_view key, std::string_view
   return refuse(key, fmt::format("nothing, since {}", why), value);
 }
 
-// This server takes the likeliest token.
-Status demand_greedy(const Json& object) {
-  constexpr std::string_view kWhy = "this server takes the likeliest token";
-  ASSAY_CHECK(demand_neutral(object, "temperature", 0, kWhy));
-  for (const char* const key : {"presence_penalty", "frequency_penalty"})
-    ASSAY_CHECK(demand_neutral(object, key, 0, kWhy));
-  for (const char* const key : {"repetition_penalty", "repeat_penalty"})
-    ASSAY_CHECK(demand_neutral(object, key, 1, kWhy));
-  return demand_nothing(object, "logit_bias", kWhy);
+Status read_number(const Json& object, std::string_view key, double& into) {
+  const Json& value = at(object, key);
+  if (value.is_null()) return {};
+  if (!value.is_number()) return refuse(key, "a number", value);
+  into = value.get<double>();
+  return {};
+}
+
+Status read_logit_bias(const Json& object, engine::Sampling& sampling) {
+  const Json& biases = at(object, "logit_bias");
+  if (biases.is_null()) return {};
+  if (!biases.is_object()) return refuse("logit_bias", "an object of token ids", biases);
+  for (const auto& [token, bias] : biases.items()) {
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), id);
+    if (error != std::errc() || end != token.data() + token.size() || !bias.is_number())
+      return refuse("logit_bias", "token ids with numbers", biases);
+    sampling.logit_bias.emplace_back(id, bias.get<double>());
+  }
+  return {};
+}
+
+// Without a seed a temperature gives each request another text.
+uint64_t any_seed() {
+  static std::atomic<uint64_t> made{0};
+  uint64_t mix = static_cast<uint64_t>(system_clock().wall_ns()) + made++;
+  return splitmix64(mix);
+}
+
+// The likeliest token is taken unless a temperature is asked for.
+Status read_sampling(const Json& object, engine::Sampling& sampling) {
+  ASSAY_CHECK(read_number(object, "temperature", sampling.temperature));
+  ASSAY_CHECK(read_number(object, "top_p", sampling.top_p));
+  ASSAY_CHECK(read_number(object, "min_p", sampling.min_p));
+  ASSAY_CHECK(read_number(object, "repetition_penalty", sampling.repetition_penalty));
+  ASSAY_CHECK(read_number(object, "repeat_penalty", sampling.repetition_penalty));
+  ASSAY_CHECK(read_number(object, "presence_penalty", sampling.presence_penalty));
+  ASSAY_CHECK(read_number(object, "frequency_penalty", sampling.frequency_penalty));
+  ASSAY_TRY(const auto top_k, count_at(object, "top_k", -1));
+  sampling.top_k = std::max<int64_t>(top_k.value_or(0), 0);
+  ASSAY_CHECK(read_logit_bias(object, sampling));
+  const Json& seed = at(object, "seed");
+  if (!seed.is_null() && !seed.is_number_integer()) return refuse("seed", "a whole number", seed);
+  sampling.seed = seed.is_null() || seed == -1 ? any_seed() : seed.get<uint64_t>();
+  return {};
 }
 
 Result<std::vector<std::string>> stops_at(const Json& object) {
@@ -148,7 +187,7 @@ Status read_prompt(const Json& body, ApiRequest& request) {
 }
 
 Status read_openai(const Json& body, ApiRequest& request) {
-  ASSAY_CHECK(demand_greedy(body));
+  ASSAY_CHECK(read_sampling(body, request.sampling));
   constexpr std::string_view kNoLogprobs = "this server tells no probabilities";
   ASSAY_CHECK(demand_nothing(body, "logprobs", kNoLogprobs));
   ASSAY_CHECK(demand_nothing(body, "top_logprobs", kNoLogprobs));
@@ -175,7 +214,7 @@ Status read_openai(const Json& body, ApiRequest& request) {
 Status read_ollama(const Json& body, ApiRequest& request) {
   const Json& options = at(body, "options");
   if (!options.is_null() && !options.is_object()) return refuse("options", "an object", options);
-  ASSAY_CHECK(demand_greedy(options));
+  ASSAY_CHECK(read_sampling(options, request.sampling));
   ASSAY_CHECK(demand_nothing(body, "images", "the model reads text alone"));
   ASSAY_CHECK(demand_nothing(body, "tools", "this server calls no tools"));
   ASSAY_CHECK(demand_nothing(body, "format", "answers are plain text"));

@@ -20,8 +20,8 @@ struct ChatMessage {
 // The checkpoint's template is data that is recognised, never run.
 class ChatTemplate {
  public:
-  // Of chat_template.jinja, or tokenizer_config.json. Absent: the folder has none. bad_input: it is
-  // of no family that is known.
+  // Reads chat_template.jinja, or tokenizer_config.json. Absent: the folder has none. bad_input: it
+  // is of no family that is known.
   static Result<std::optional<ChatTemplate>> open(const std::filesystem::path& folder);
   static Result<ChatTemplate> recognize(std::string_view jinja);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/serving/sampling.h"
 
 namespace assay::server {
 
@@ -17,6 +18,7 @@ struct TokenAsk {
   int64_t most_tokens = 1;      // at least 1
   int64_t least_tokens = 0;     // an id that ends texts doesn't end this one before
   bool ignore_ends = false;     // no id does
+  engine::Sampling sampling = {};
 };
 
 enum class Finish {

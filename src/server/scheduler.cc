@@ -96,15 +96,31 @@ struct Scheduler::Impl {
   }
 
   void admit() {
-    const std::lock_guard lock(mutex);
-    while (!queue.empty()) {
+    while (has_waiting()) {
       const auto slot = engine->join();
       if (!slot) break;
-      running.push_back(
-          {.of = std::move(queue.front()), .slot = *slot, .begun_ns = monotonic_now_ns()});
-      queue.pop_front();
+      Running one{.of = take_first(), .slot = *slot, .begun_ns = monotonic_now_ns()};
+      if (const Status done = engine->sample(*slot, one.of.wanted.sampling); !done) {
+        end(one, Finish::kFailed, done.error().message);
+        continue;
+      }
+      running.push_back(std::move(one));
     }
+    const std::lock_guard lock(mutex);
     running_count = std::ssize(running);
+  }
+
+  bool has_waiting() const {
+    const std::lock_guard lock(mutex);
+    return !queue.empty();
+  }
+
+  Waiting take_first() {
+    const std::lock_guard lock(mutex);
+    Waiting first = std::move(queue.front());
+    queue.pop_front();
+    ++running_count;
+    return first;
   }
 
   // A chunk of the prompt that has waited longest for one.

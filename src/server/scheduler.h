@@ -25,6 +25,7 @@ class SlotEngine {
   virtual int64_t capacity() const = 0;       // positions of a slot
   virtual std::optional<int64_t> join() = 0;  // an empty slot; absent: none is free
   virtual void leave(int64_t slot) = 0;       // it is free again
+  virtual Status sample(int64_t slot, const engine::Sampling& sampling) = 0;  // of an empty slot
   virtual Status extend(int64_t slot, std::span<const int32_t> ids) = 0;  // of a prompt, in parts
   virtual Status step(std::span<const FedToken> fed) = 0;                 // a token a slot
   virtual int32_t next(int64_t slot) const = 0;  // chosen by the latest extend() or step() of it

@@ -190,6 +190,8 @@ struct Service::Impl {
     ask.most_tokens = std::min(request.most_tokens.value_or(room), room);
     ask.least_tokens = request.least_tokens;
     ask.ignore_ends = request.ignore_ends;
+    ask.sampling = request.sampling;
+    ASSAY_CHECK(engine::check_sampling(ask.sampling, model.vocab_size));
     return ask;
   }
 
@@ -294,6 +296,7 @@ struct Service::Impl {
       {"GET", "/api/ps", &Impl::ps},
       {"POST", "/api/show", &Impl::show},
       {"GET", "/api/version", &Impl::version},
+      {"GET", "/version", &Impl::version},
       {"POST", "/tokenize", &Impl::tokenize},
       {"GET", "/health", &Impl::health},
       {"GET", "/metrics", &Impl::metrics},

@@ -38,6 +38,10 @@ class CountingEngine final : public SlotEngine {
     return std::nullopt;
   }
   void leave(int64_t slot) override { EXPECT_EQ(used_.erase(slot), 1u); }
+  Status sample(int64_t, const engine::Sampling& sampling) override {
+    if (sampling.seed == 7) return bad_input("expected another seed, found 7");
+    return {};
+  }
   Status extend(int64_t slot, std::span<const int32_t> ids) override {
     if (gated) gate.acquire();
     if (ids.back() == 13) return environment_error("expected no 13, found one");
@@ -243,8 +247,11 @@ TEST_F(ServiceTest, WhatCantBeHadIsRefusedByName) {
     body[key] = value;
     return refused("/v1/completions", body);
   };
-  EXPECT_EQ(with("temperature", 0.7),
-            "temperature: expected 0, since this server takes the likeliest token, found \"0.7\"");
+  EXPECT_THAT(with("temperature", -1), HasSubstr("temperature: expected"));
+  EXPECT_THAT(with("temperature", "hot"), HasSubstr("temperature: expected a number"));
+  EXPECT_THAT(with("top_p", 0), HasSubstr("top_p: expected"));
+  EXPECT_THAT(with("logit_bias", {{"x", 1}}), HasSubstr("logit_bias: expected token ids"));
+  EXPECT_THAT(with("seed", 1.5), HasSubstr("seed: expected"));
   EXPECT_THAT(with("n", 2), HasSubstr("n: expected 1"));
   EXPECT_THAT(with("logprobs", 5), HasSubstr("logprobs: expected nothing"));
   EXPECT_THAT(with("max_tokens", 0), HasSubstr("max_tokens: expected a whole number from 1"));
@@ -339,6 +346,39 @@ TEST_F(ServiceTest, AnEngineThatFailsIsAnErrorOfItsRequestAlone) {
   until([&] { return bad->done; });
   EXPECT_EQ(bad->status, 500);
   EXPECT_EQ(bad->bytes, "expected no 13, found one");
+}
+
+TEST_F(ServiceTest, SamplingIsTheEngines) {
+  start();
+  Json body = {{"prompt", {1}}, {"max_tokens", 1}, {"temperature", 0.5}, {"seed", 7}};
+  const auto bad = ask("/v1/completions", body);
+  until([&] { return bad->done; });
+  EXPECT_EQ(bad->status, 500);
+  EXPECT_EQ(bad->bytes, "expected another seed, found 7");
+  const auto request = parse_api_request(ApiKind::kOllamaGenerate, {{"prompt", "x"},
+                                                                    {"options",
+                                                                     {{"temperature", 0.5},
+                                                                      {"top_k", 40},
+                                                                      {"top_p", 0.9},
+                                                                      {"min_p", 0.1},
+                                                                      {"repeat_penalty", 1.1},
+                                                                      {"seed", 3},
+                                                                      {"num_predict", 5}}}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->sampling.temperature, 0.5);
+  EXPECT_EQ(request->sampling.top_k, 40);
+  EXPECT_EQ(request->sampling.top_p, 0.9);
+  EXPECT_EQ(request->sampling.min_p, 0.1);
+  EXPECT_EQ(request->sampling.repetition_penalty, 1.1);
+  EXPECT_EQ(request->sampling.seed, 3u);
+  EXPECT_EQ(request->most_tokens, 5);
+  const auto biased = parse_api_request(ApiKind::kCompletion, {{"prompt", "x"},
+                                                               {"logit_bias", {{"5", -100}}},
+                                                               {"presence_penalty", 0.5},
+                                                               {"frequency_penalty", 1}});
+  ASSERT_TRUE(biased) << biased.error().message;
+  EXPECT_EQ(biased->sampling.logit_bias, (std::vector<std::pair<int32_t, double>>{{5, -100}}));
+  EXPECT_EQ(biased->sampling.frequency_penalty, 1);
 }
 
 TEST_F(ServiceTest, QuestionsAboutTheServerHaveAnswers) {

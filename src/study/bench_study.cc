@@ -149,8 +149,6 @@ std::string bench_study(const BenchTests& tests) {
   if (!tests.generations.empty()) {
     text += fmt::format("token_lengths: {}\n", numbers(tests.generations));
   }
-  // A server runs on between an arm's processes, so that more of them show little.
-  if (!tests.server.is_null()) text += "processes: 5\n";
   return text + fmt::format("batch: {}\nrepetitions: {}\nwarmup: 1\nparity: after\n",
                             numbers(tests.batches), tests.repetitions);
 }

@@ -10,9 +10,9 @@
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/probe/probe.h"
 #include "cli/process.h"
-#include "cli/study/interrupt.h"
 #include "stats/hypotheses/tests.h"
 
 namespace assay::cli {

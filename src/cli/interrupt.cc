@@ -1,5 +1,5 @@
 // Signals read from a descriptor: no handler, no global flag.
-#include "cli/study/interrupt.h"
+#include "cli/interrupt.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
