@@ -8,9 +8,11 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -19,6 +21,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <list>
 #include <map>
@@ -70,6 +73,19 @@ bool is_usable(Connection& connection) {
   return error == asio::error::would_block || error == asio::error::try_again;
 }
 
+std::vector<Tcp::endpoint> endpoints_at(const std::vector<std::string>& addresses,
+                                        const std::string& port_text) {
+  uint16_t port = 0;
+  std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+  std::vector<Tcp::endpoint> endpoints;
+  for (const std::string& address : addresses) {
+    ErrorCode error;
+    const auto made = asio::ip::make_address(address, error);
+    if (!error) endpoints.emplace_back(made, port);
+  }
+  return endpoints;
+}
+
 // The end of an exchange, thrown through the coroutine.
 struct Ended {
   HttpFailure failure;
@@ -91,7 +107,8 @@ struct HttpLoop::Impl {
   asio::io_context context{1};
   std::map<std::string, std::list<std::unique_ptr<Connection>>> kept;  // by endpoint
   std::map<std::string, std::unique_ptr<asio::ssl::context>> trusted;  // by CA file
-  std::map<std::string, Tcp::resolver::results_type> places;           // by host and port
+  std::map<std::string, std::vector<Tcp::endpoint>> places;            // by host and port
+  NameLookUp look_up;
   int64_t open = 0;
 
   asio::ssl::context& tls_context(const HttpEndpoint& endpoint) {
@@ -219,22 +236,42 @@ class Running {
     if (auto* const tls = std::get_if<TlsStream>(&connection_->stream)) co_await shake_hands(*tls);
   }
 
-  // Asked once: the answer is a thread's, and thousands of connections go to one place.
-  asio::awaitable<Tcp::resolver::results_type> look_up() {
-    const std::string name = endpoint_.url.host + " " + endpoint_.url.port;
+  // Asked once, since thousands of connections go to one place.
+  asio::awaitable<std::vector<Tcp::endpoint>> look_up() {
+    const ServerUrl& url = endpoint_.url;
+    const std::string name = url.host + " " + url.port;
     if (const auto known = impl_.places.find(name); known != impl_.places.end())
       co_return known->second;
-    ErrorCode error;
-    Tcp::resolver resolver(impl_.context);
-    const auto places =
-        co_await resolver.async_resolve(endpoint_.url.host, endpoint_.url.port, into(error));
-    if (error) {
-      fail(http_class::kHostNotFound,
-           fmt::format("expected a machine of the name {}, found none: {}", endpoint_.url.host,
-                       error.message()));
-    }
+    auto places = endpoints_at({url.host}, url.port);  // a number needs no question
+    if (places.empty()) places = endpoints_at(co_await addresses(), url.port);
+    if (places.empty()) fail_to_find("it has no address");
     impl_.places.emplace(name, places);
     co_return places;
+  }
+
+  asio::awaitable<std::vector<std::string>> addresses() {
+    const auto limit = std::min(stop_, after(limits_.connect_s));
+    // Shared, since the answer may come while the time runs out.
+    const auto answer = std::make_shared<asio::steady_timer>(impl_.context, limit);
+    PendingLookUp asked(impl_.look_up, endpoint_.url.host, [&context = impl_.context, answer] {
+      asio::post(context, [answer] { answer->cancel(); });
+    });
+    ErrorCode cancelled;
+    co_await answer->async_wait(into(cancelled));
+    auto found = asked.found();
+    if (!found) {
+      fail(http_class::kUnreachable,
+           fmt::format("expected the address of {} from this machine's resolver, found no answer "
+                       "within {:g} s",
+                       endpoint_.url.host, std::min(limits_.connect_s, limits_.total_s)));
+    }
+    if (!*found) fail_to_find(found->error());
+    co_return **std::move(found);
+  }
+
+  [[noreturn]] void fail_to_find(const std::string& why) const {
+    fail(http_class::kHostNotFound,
+         fmt::format("expected a machine of the name {}, found none: {}", endpoint_.url.host, why));
   }
 
   [[noreturn]] void fail_to_connect(const ErrorCode& error) const {
@@ -256,8 +293,10 @@ class Running {
     co_await tls.async_handshake(asio::ssl::stream_base::client, into(error));
     if (!error) co_return;
     fail(http_class::kTls,
-         fmt::format("expected a TLS server with a trusted certificate for {}, found: {}",
-                     endpoint_.url.host, error.message()));
+         fmt::format(
+             "expected a TLS server with a trusted certificate at {}, found {}",
+             endpoint_.url.text(),
+             error == beast::error::timeout ? "no answer to the handshake" : error.message()));
   }
 
   [[noreturn]] void fail_with(const ErrorCode& error, std::string_view doing) const {
@@ -396,7 +435,9 @@ class WholeAnswer final : public HttpExchange {
 
 }  // namespace
 
-HttpLoop::HttpLoop() : impl_(std::make_unique<Impl>()) {}
+HttpLoop::HttpLoop(NameLookUp look_up) : impl_(std::make_unique<Impl>()) {
+  impl_->look_up = std::move(look_up);
+}
 HttpLoop::~HttpLoop() = default;
 
 void HttpLoop::start(const HttpEndpoint& endpoint, HttpRequest request, const HttpLimits& limits,

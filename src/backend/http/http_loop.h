@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "backend/http/http_failure.h"
+#include "backend/http/name_lookup.h"
 #include "backend/http/server_url.h"
 #include "base/result.h"
 
@@ -32,9 +33,9 @@ struct HttpRequest {
 };
 
 struct HttpLimits {
-  double total_s = 120;                // of the exchange, once the name is looked up
+  double total_s = 120;                // of the exchange
   double silence_s = 0;                // within the body, without a byte; 0: no limit
-  double connect_s = 10;               // until the connection stands
+  double connect_s = 10;               // for the look-up of the name, and for the connection
   uint32_t header_bytes = 64u << 10;   // of an answer
   uint64_t body_bytes = 256ull << 20;  // of an answer, decoded
 };
@@ -59,7 +60,7 @@ class HttpExchange {
 
 class HttpLoop {
  public:
-  HttpLoop();
+  explicit HttpLoop(NameLookUp look_up = look_up_name);
   ~HttpLoop();
   HttpLoop(const HttpLoop&) = delete;
   HttpLoop& operator=(const HttpLoop&) = delete;

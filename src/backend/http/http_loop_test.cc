@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "backend/http/scripted_server.h"
 #include "base/clock.h"
 
@@ -144,6 +146,57 @@ TEST(HttpLoop, NobodyListens) {
   EXPECT_THAT(refused.error().message, HasSubstr(url));
   const auto plain = answer_of(whole_answer("x"));
   ASSERT_TRUE(plain);
+}
+
+TEST(HttpLoop, ANameIsLookedUpOnceAndItsAddressesAreTriedInTurn) {
+  ScriptedServer server([](const test::ScriptedRequest&) { return whole_answer("x"); });
+  const auto asked = std::make_shared<std::vector<std::string>>();
+  HttpLoop loop([asked](const std::string& host) -> FoundAddresses {
+    asked->push_back(host);
+    return std::vector<std::string>{"127.0.0.2", "127.0.0.1"};  // nobody listens at the first
+  });
+  const HttpEndpoint endpoint = endpoint_at(fmt::format("http://my.machine:{}", server.port()));
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = ask(loop, endpoint, {"GET", "/", "", true}, within(5));
+    ASSERT_TRUE(answer) << answer.error().message;
+  }
+  EXPECT_THAT(*asked, testing::ElementsAre("my.machine"));
+  EXPECT_THAT(server.requests().at(0).head,
+              HasSubstr(fmt::format("Host: my.machine:{}", server.port())));
+  ASSERT_TRUE(ask(loop, endpoint_at(server.url()), {"GET", "/"}, within(5)));
+  EXPECT_EQ(asked->size(), 1u) << "a number is no name";
+}
+
+TEST(HttpLoop, ANameThatNobodyHasSaysSo) {
+  HttpLoop loop([](const std::string&) -> FoundAddresses { return std::unexpected("no such"); });
+  const auto answer = ask(loop, endpoint_at("http://no.machine:1"), {"GET", "/"}, within(5));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().error_class, http_class::kHostNotFound);
+  EXPECT_EQ(answer.error().message,
+            "expected a machine of the name no.machine, found none: no such");
+}
+
+// A resolver that doesn't answer ends neither the request's limit nor the loop's own life.
+TEST(HttpLoop, AResolverThatDoesntAnswerTakesNoLongerThanTheRequestMay) {
+  std::promise<void> over;
+  const std::shared_future<void> end = over.get_future().share();
+  const auto left = std::make_shared<std::promise<void>>();
+  std::future<void> gone = left->get_future();
+  {
+    HttpLoop loop([end, left](const std::string&) -> FoundAddresses {
+      end.wait();
+      left->set_value();
+      return std::vector<std::string>{"127.0.0.1"};
+    });
+    const auto answer = ask(loop, endpoint_at("http://slow.machine:1"), {"GET", "/"}, within(0.2));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().error_class, http_class::kUnreachable);
+    EXPECT_EQ(answer.error().message,
+              "expected the address of slow.machine from this machine's resolver, found no answer "
+              "within 0.2 s");
+  }
+  over.set_value();  // its answer finds nobody
+  gone.wait();
 }
 
 TEST(HttpLoop, AServerThatSpeaksNoTlsIsATlsError) {
