@@ -50,21 +50,26 @@ Result<HttpOptions> http_options(const Json& options) {
   return read;
 }
 
-Result<HttpEndpoint> endpoint_of(const HttpOptions& options, ServerUrl url) {
-  HttpEndpoint endpoint{std::move(url), "", options.ca_file};
-  if (options.api_key_env.empty()) return endpoint;
+Result<std::string> api_key_of(const HttpOptions& options) {
+  if (options.api_key_env.empty()) return std::string();
   const char* const key = std::getenv(options.api_key_env.c_str());
   if (key == nullptr || *key == '\0') {
     return bad_input("api_key_env: expected the server's key in the variable {}, found none",
                      options.api_key_env);
   }
-  endpoint.api_key = key;
+  const std::string found(key);
   const auto is_plain = [](unsigned char c) { return c > ' ' && c < 127; };
-  if (!std::ranges::all_of(endpoint.api_key, is_plain)) {
+  if (!std::ranges::all_of(found, is_plain)) {
     return bad_input(
         "api_key_env: expected a key of printable characters in the variable {}, found others",
         options.api_key_env);
   }
+  return found;
+}
+
+Result<HttpEndpoint> endpoint_of(const HttpOptions& options, ServerUrl url) {
+  HttpEndpoint endpoint{std::move(url), "", options.ca_file};
+  ASSAY_TRY(endpoint.api_key, api_key_of(options));
   return endpoint;
 }
 

@@ -27,8 +27,9 @@ struct HttpOptions {
 // bad_input that names the option.
 Result<HttpOptions> http_options(const Json& options);
 
-// The endpoint at this address with the arm's key and certificates. bad_input if the variable of
-// the key isn't set.
+// The arm's key, empty without one. bad_input if its variable isn't set, or can't be a key.
+Result<std::string> api_key_of(const HttpOptions& options);
+// The endpoint at this address with the arm's key and certificates. Fails as api_key_of().
 Result<HttpEndpoint> endpoint_of(const HttpOptions& options, ServerUrl url);
 
 // Limits for one generation: the whole ends a little before the harness' own limit, so that the

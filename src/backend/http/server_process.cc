@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/process/orphans.h"
 #include "base/text/text.h"
 
 namespace assay {
@@ -133,17 +132,13 @@ class StartedServer final : public ServerProcess {
       : child_(std::move(child)), output_(std::move(output)), started_ns_(monotonic_now_ns()) {}
 
   ~StartedServer() override {
-    if (!child_->wait(0)) {
-      ::kill(static_cast<pid_t>(child_->pid()), SIGTERM);
-      (void)child_->wait(deadline_after(kPatienceSeconds));
-    }
-    child_->kill();
-    (void)child_->wait(deadline_after(kPatienceSeconds));
-    kill_orphans();
+    const int64_t deadline = deadline_after(kPatienceSeconds);
+    if (!child_->wait(0) && child_->send(std::string(1, SIGTERM), deadline))
+      (void)child_->wait(deadline);
+    child_.reset();  // before its output, which ends with it
   }
 
   const ServerUrl& url() const override { return url_; }
-  int64_t pid() const override { return child_->pid(); }
   double start_seconds() const override { return start_seconds_; }
   std::string end_text() override {
     const auto end = child_->wait(0);
@@ -168,7 +163,8 @@ class StartedServer final : public ServerProcess {
         url_ = *std::move(parsed);
         HttpLimits limits;
         limits.total_s = kAnswerSeconds;
-        const auto answer = ask(loop, {url_, "", spec.ca_file}, {"GET", spec.ready}, limits);
+        const auto answer =
+            ask(loop, {url_, spec.api_key, spec.ca_file}, {"GET", spec.ready}, limits);
         if (answer && end_text().empty()) break;
         if (!answer) last = answer.error().message;
       }
@@ -195,6 +191,7 @@ class StartedServer final : public ServerProcess {
 };
 
 // Fails if something answers already where the server is to listen: it would be measured instead.
+// The key isn't told to it.
 HttpResult<void> refuse_taken(HttpLoop& loop, const ServerSpec& spec) {
   auto url = parse_server_url(spec.url);
   if (!url) return http_failure(http_class::kNotReady, url.error().message);
@@ -230,13 +227,13 @@ std::string address_in(std::string_view line) {
 
 HttpResult<std::unique_ptr<ServerProcess>> start_server(Spawner& spawner, HttpLoop& loop,
                                                         const ServerSpec& spec) {
-  adopt_orphans();
   std::string url = spec.url;
   ChildSpec child;
   child.argv = spec.argv;
   child.environment = spec.environment;
   child.working_folder = spec.folder;
-  child.own_group = false;  // a kill of this worker's group ends it too
+  child.own_group = false;  // one that leads a group can't begin a session (`setsid`)
+  child.kept = true;
   const auto names_port = [](const std::string& text) {
     return text.find(kPort) != std::string::npos;
   };

@@ -20,17 +20,18 @@ struct ServerSpec {
   std::filesystem::path folder = {};  // where it starts; empty: where this process is
   std::string url = {};               // may have {port}; empty: see start_server()
   std::string ready = "/health";      // path that answers 200 once requests are welcome
-  std::string ca_file = {};           // HttpEndpoint::ca_file, for the question for `ready`
+  std::string api_key = {};           // HttpEndpoint's, for the question for `ready`
+  std::string ca_file = {};           // likewise
   double timeout_s = 120;             // from its start until then
 };
 
 // Running and ready. The destructor asks it to end (SIGTERM), waits five seconds, and kills it and
-// everything that it has started: this process must have no other children.
+// everything that it has started. All of them are killed at once where this process ends without
+// that (ChildSpec::kept).
 class ServerProcess {
  public:
   virtual ~ServerProcess() = default;
   virtual const ServerUrl& url() const = 0;
-  virtual int64_t pid() const = 0;
   // From its start until it was ready.
   virtual double start_seconds() const = 0;
   // Its end, if it has ended by itself: "SIGSEGV", "exit 1"; empty: it runs.

@@ -23,14 +23,17 @@ TEST(AddressIn, IsTheOneBehindTheWordsThatServersUse) {
   EXPECT_EQ(address_in("listening"), "");
 }
 
-// A Python server that says it is well, with a child of its own.
+// A Python server that says it is well, with a child of its own in another session. It writes both
+// numbers; asked with a key, it says that it is well to those alone who know it.
 constexpr const char* kServer = R"(
 import http.server, os, subprocess, sys
 child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
-open(sys.argv[2], "w").write(str(child.pid))
+open(sys.argv[2], "w").write("%d %d" % (os.getpid(), child.pid))
+key = sys.argv[3] if len(sys.argv) > 3 else None
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200 if self.path == "/health" else 404)
+        known = key is None or self.headers["Authorization"] == "Bearer " + key
+        self.send_response(401 if not known else 200 if self.path == "/health" else 404)
         self.send_header("Content-Length", "0")
         self.end_headers()
     def log_message(self, *_): pass
@@ -45,19 +48,24 @@ bool lives(int64_t pid) {
 
 class ServerProcessTest : public testing::Test {
  protected:
-  std::string child_file() const { return (folder_.path() / "child").string(); }
-  int64_t child() const {
-    int64_t pid = 0;
-    std::ifstream(child_file()) >> pid;
-    return pid;
+  std::string family_file() const { return (folder_.path() / "family").string(); }
+  struct Family {
+    int64_t server = 0, child = 0;
+  };
+  Family family() const {
+    Family told;
+    std::ifstream(family_file()) >> told.server >> told.child;
+    return told;
   }
   HttpResult<std::unique_ptr<ServerProcess>> start(std::vector<std::string> argv,
                                                    double timeout_s = 20,
-                                                   std::string ready = "/health") {
+                                                   std::string ready = "/health",
+                                                   std::string api_key = "") {
     ServerSpec spec;
     spec.argv = std::move(argv);
     spec.timeout_s = timeout_s;
     spec.ready = std::move(ready);
+    spec.api_key = std::move(api_key);
     return start_server(system_spawner(), loop_, spec);
   }
 
@@ -67,20 +75,19 @@ class ServerProcessTest : public testing::Test {
 
 TEST_F(ServerProcessTest, TakesAFreePortOrTheAddressThatItTellsAndEndsAllItsFamily) {
   for (const char* const port : {"{port}", "0"}) {
-    int64_t pid = 0, its_child = 0;
+    Family told;
     {
-      auto server = start({"python3", "-c", kServer, port, child_file()});
+      auto server = start({"python3", "-c", kServer, port, family_file()});
       ASSERT_TRUE(server) << server.error().message;
       EXPECT_EQ((*server)->url().host, "127.0.0.1");
       EXPECT_GT((*server)->start_seconds(), 0);
       EXPECT_EQ((*server)->end_text(), "");
-      pid = (*server)->pid();
-      its_child = child();
-      EXPECT_TRUE(lives(pid));
-      EXPECT_TRUE(lives(its_child));
+      told = family();
+      EXPECT_TRUE(lives(told.server));
+      EXPECT_TRUE(lives(told.child));
     }
-    EXPECT_FALSE(lives(pid));
-    EXPECT_FALSE(lives(its_child)) << "one that left the group too";
+    EXPECT_FALSE(lives(told.server));
+    EXPECT_FALSE(lives(told.child)) << "one that left the session too";
   }
 }
 
@@ -93,21 +100,32 @@ TEST_F(ServerProcessTest, AServerThatEndsOrIsNeverReadySaysWhy) {
   const auto silent = start({"sleep", "1000"}, 0.3);
   ASSERT_FALSE(silent);
   EXPECT_EQ(silent.error().error_class, http_class::kNotReady);
-  const auto unwell = start({"python3", "-c", kServer, "{port}", child_file()}, 2, "/elsewhere");
+  const auto unwell = start({"python3", "-c", kServer, "{port}", family_file()}, 2, "/elsewhere");
   ASSERT_FALSE(unwell);
   EXPECT_EQ(unwell.error().error_class, http_class::kNotReady);
-  EXPECT_FALSE(lives(child()));
+  EXPECT_FALSE(lives(family().child));
   const auto absent = start({"/no/such/program"});
   ASSERT_FALSE(absent);
 }
 
 TEST_F(ServerProcessTest, ItsCrashIsKnown) {
-  auto server = start({"python3", "-c", kServer, "{port}", child_file()});
+  auto server = start({"python3", "-c", kServer, "{port}", family_file()});
   ASSERT_TRUE(server) << server.error().message;
-  ::kill(static_cast<pid_t>((*server)->pid()), SIGSEGV);
+  ::kill(static_cast<pid_t>(family().server), SIGSEGV);
   const int64_t deadline = deadline_after(10);
   while ((*server)->end_text().empty() && monotonic_now_ns() < deadline) ::usleep(1000);
   EXPECT_EQ((*server)->end_text(), "SIGSEGV");
+  EXPECT_FALSE(lives(family().child)) << "nothing of it lives on";
+}
+
+TEST_F(ServerProcessTest, TheQuestionForReadinessHasTheKey) {
+  const std::vector<std::string> argv = {"python3", "-c", kServer, "{port}", family_file(), "k3y"};
+  const auto known = start(argv, 20, "/health", "k3y");
+  ASSERT_TRUE(known) << known.error().message;
+  const auto unknown = start(argv, 2);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().error_class, http_class::kNotReady);
+  EXPECT_THAT(unknown.error().message, HasSubstr("401"));
 }
 
 }  // namespace

@@ -1,17 +1,20 @@
-// Children are found in /proc, which is there on every Linux.
+// Children are found in /proc, which is there on every Linux. Nothing here allocates, since a
+// process may do so only before its fork or behind its exec.
 #include "base/process/orphans.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <charconv>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <string>
-#include <vector>
+#include <cstring>
+#include <optional>
+#include <string_view>
 
-#include "base/files/files.h"
 #include "base/process/process_parent.h"
 
 namespace assay {
@@ -19,19 +22,42 @@ namespace {
 
 constexpr int kSweeps = 200;
 
-std::vector<pid_t> children() {
-  std::vector<pid_t> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
-       it.increment(error)) {
-    char* rest = nullptr;
-    const std::string name = it->path().filename();
-    const long pid = std::strtol(name.c_str(), &rest, 10);
-    if (pid <= 0 || *rest != '\0') continue;
-    const auto stat = read_file(it->path() / "stat");
-    if (stat && parent_in_stat(*stat) == ::getpid()) found.push_back(static_cast<pid_t>(pid));
+// The parent of the process with this number in /proc.
+std::optional<pid_t> parent_of(int proc, const char* number) {
+  std::array<char, 300> path{};
+  if (std::strlen(number) + sizeof "/stat" > path.size()) return std::nullopt;
+  std::strcat(std::strcpy(path.data(), number), "/stat");
+  const int fd = ::openat(proc, path.data(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  std::array<char, 1024> text;
+  const ssize_t n = ::read(fd, text.data(), text.size());
+  ::close(fd);
+  return n > 0 ? parent_in_stat({text.data(), static_cast<size_t>(n)}) : std::nullopt;
+}
+
+void kill_if_child(int proc, const char* name) {
+  pid_t pid = 0;
+  const char* const end = name + std::strlen(name);
+  const auto [stop, error] = std::from_chars(name, end, pid);
+  if (error != std::errc() || stop != end || pid <= 0) return;
+  if (parent_of(proc, name) != ::getpid()) return;
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+}
+
+void kill_children() {
+  const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (proc < 0) return;
+  alignas(dirent64) std::array<char, 4096> entries;
+  ssize_t n = 0;
+  while ((n = ::getdents64(proc, entries.data(), entries.size())) > 0) {
+    for (ssize_t at = 0; at < n;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      kill_if_child(proc, entry->d_name);
+      at += entry->d_reclen;
+    }
   }
-  return found;
+  ::close(proc);
 }
 
 bool has_children() {
@@ -46,12 +72,7 @@ void adopt_orphans() {
 }
 
 void kill_orphans() {
-  for (int sweep = 0; sweep < kSweeps && has_children(); ++sweep) {
-    for (const pid_t pid : children()) {
-      ::kill(pid, SIGKILL);
-      ::waitpid(pid, nullptr, 0);
-    }
-  }
+  for (int sweep = 0; sweep < kSweeps && has_children(); ++sweep) kill_children();
 }
 
 }  // namespace assay

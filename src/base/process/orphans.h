@@ -7,7 +7,7 @@ namespace assay {
 void adopt_orphans();
 
 // Kills every child of this process, and what falls to it from them in turn, until there is none or
-// until one can't be killed. The process must have no child that is to live.
+// until one can't be killed. The process must have no child that is to live. Async-signal-safe.
 void kill_orphans();
 
 }  // namespace assay

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "base/files/descriptor.h"
+#include "base/process/keeper.h"
 #include "base/text/text.h"
 
 namespace assay {
@@ -63,6 +64,7 @@ struct Launch {
   int error_fd = -1;
   pid_t parent = 0;
   bool own_group = true;
+  int keeper_fd = -1;            // -1: no keeper
   const char* folder = nullptr;  // null: stay
   cpu_set_t cpus = {};
 };
@@ -96,7 +98,17 @@ bool place_descriptors(Launch& launch) {
   return true;
 }
 
+[[noreturn]] void give_up(int error_fd) {
+  const int error = errno;
+  [[maybe_unused]] const ssize_t n = ::write(error_fd, &error, sizeof error);
+  ::_exit(127);
+}
+
 [[noreturn]] void run_child(Launch& launch) {
+  if (launch.keeper_fd >= 0) {
+    launch.parent = ::getpid();
+    if (!fork_below_keeper(launch.keeper_fd)) give_up(launch.error_fd);
+  }
   if (launch.own_group) ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launch.parent) ::_exit(127);  // the parent died before prctl
@@ -108,10 +120,7 @@ bool place_descriptors(Launch& launch) {
   const int report_to = launch.error_fd;
   const bool there = launch.folder == nullptr || ::chdir(launch.folder) == 0;
   if (there && place_descriptors(launch)) ::execve(launch.program, launch.argv, launch.envp);
-  const int error = errno;
-  const int fd = launch.error_fd >= 0 ? launch.error_fd : report_to;
-  [[maybe_unused]] const ssize_t n = ::write(fd, &error, sizeof error);
-  ::_exit(127);
+  give_up(launch.error_fd >= 0 ? launch.error_fd : report_to);
 }
 
 }  // namespace
@@ -140,12 +149,13 @@ Result<pid_t> launch_process(const ChildSpec& spec, const ChildDescriptors& desc
       .program = program.c_str(),
       .argv = argv.data(),
       .envp = envp.data(),
-      .sources = {descriptors.in, descriptors.out, descriptors.err, descriptors.requests,
-                  descriptors.replies},
+      .sources = {descriptors.in, descriptors.out, descriptors.err,
+                  spec.kept ? -1 : descriptors.requests, descriptors.replies},
       .targets = {0, 1, 2, spec.request_fd, spec.reply_fd},
       .error_fd = error_write.get(),
       .parent = ::getpid(),
       .own_group = spec.own_group,
+      .keeper_fd = spec.kept ? descriptors.requests : -1,
       .folder = spec.working_folder.empty() ? nullptr : spec.working_folder.c_str(),
   };
   for (const int cpu : spec.cpus) {

@@ -4,11 +4,11 @@
 #include <sys/types.h>
 
 #include <optional>
-#include <string>
+#include <string_view>
 
 namespace assay {
 
 // The number behind a process's name and state in the text of /proc/N/stat. Absent: no such text.
-std::optional<pid_t> parent_in_stat(const std::string& stat);
+std::optional<pid_t> parent_in_stat(std::string_view stat);
 
 }  // namespace assay

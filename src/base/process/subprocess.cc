@@ -101,7 +101,8 @@ class SystemChild final : public Child {
  public:
   SystemChild(pid_t pid, const ChildSpec& spec)
       : pid_(pid),
-        killed_id_(spec.own_group ? -pid : pid),
+        killed_id_(spec.own_group || spec.kept ? -pid : pid),
+        kept_(spec.kept),
         program_(spec.argv[0]),
         max_line_bytes_(spec.max_line_bytes),
         pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))),
@@ -132,6 +133,7 @@ class SystemChild final : public Child {
 
   pid_t pid_;
   pid_t killed_id_;  // its group, as kill() takes it, or the child alone
+  bool kept_;        // a keeper does the killing once its pipe is closed
   std::string program_;
   size_t max_line_bytes_;
   Descriptor pidfd_;  // -1 where the kernel has none: waiting polls in small steps then
@@ -240,6 +242,7 @@ std::optional<ChildEnd> SystemChild::wait(int64_t deadline_ns) {
 void SystemChild::kill() {
   if (end_) return;  // reaped: the number may be another process's by now
   if (!ended()) killed_ = true;
+  if (kept_) return close_requests();
   ::kill(killed_id_, SIGKILL);
 }
 
@@ -280,11 +283,12 @@ bool open_pipe(Descriptor& read_end, Descriptor& write_end, const Descriptor& ou
 }
 
 Result<std::unique_ptr<Child>> SystemSpawner::spawn(const ChildSpec& spec) {
-  assert(!spec.argv.empty() && (spec.request_fd < 0 || spec.request_fd >= 3) &&
+  assert(!spec.argv.empty() && (spec.request_fd < 0 || (spec.request_fd >= 3 && !spec.kept)) &&
          (spec.reply_fd < 0 || spec.reply_fd >= 3));
   Descriptor in, out, err, request_read, request_write, reply_read, reply_write;
   ASSAY_CHECK(open_output(spec, in, out, err));
-  if ((spec.request_fd >= 0 && !open_pipe(request_read, request_write, request_write)) ||
+  if (((spec.request_fd >= 0 || spec.kept) &&
+       !open_pipe(request_read, request_write, request_write)) ||
       (spec.reply_fd >= 0 && !open_pipe(reply_read, reply_write, reply_read))) {
     return no_resource(spec.argv[0], "pipes");
   }

@@ -36,6 +36,12 @@ struct ChildSpec {
   // True: it leads a process group of its own. False: it stays in this process's, so that a kill of
   // that group ends it too, a Ctrl-C reaches it, and Child::kill() ends the child alone.
   bool own_group = true;
+  // True: a process of its own, the keeper, stands between this one and the child. It kills the
+  // child and everything that descends from it, in whatever session, once the child has ended, once
+  // kill() is called, and once this process has ended, however that happens; then it ends as the
+  // child did. pid() is the keeper's, and each byte that send() writes is the number of a signal
+  // that the child gets. The keeper leads a group of its own; excludes `request_fd`.
+  bool kept = false;
   // Numbers that the child's ends of the two pipes get; -1: no such pipe. Both must be >= 3, and
   // different. The child has these, stdin (empty), stdout and stderr, and no other descriptor.
   int request_fd = -1;  // the child reads what send() writes
@@ -96,7 +102,8 @@ class Child {
   // The end, once there is one; absent if the deadline comes first. The rest of the group is killed
   // then. May be called again, and answers the same.
   virtual std::optional<ChildEnd> wait(int64_t deadline_ns) = 0;
-  // SIGKILL to the whole group; wait() still has to be called to learn the end.
+  // SIGKILL to the whole group, or family if it is kept; wait() still has to be called to learn the
+  // end.
   virtual void kill() = 0;
   // Output so far, if output_file was empty; the first 64 MiB.
   virtual std::string captured_stdout() const = 0;
@@ -109,7 +116,7 @@ class Spawner {
   // bad_input if the program is not found or not executable, environment_error if the machine has
   // no more processes, memory or descriptors. The child is sent SIGKILL when the thread that
   // spawned it ends (PR_SET_PDEATHSIG), so also when this process is killed: spawn from a thread
-  // that outlives the child. Children of the child are not covered by that.
+  // that outlives the child. Children of the child are not covered by that, unless it is kept.
   virtual Result<std::unique_ptr<Child>> spawn(const ChildSpec& spec) = 0;
 };
 

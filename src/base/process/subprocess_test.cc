@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <sstream>
 #include <thread>
 
 #include "base/clock.h"
@@ -269,6 +270,85 @@ TEST(Subprocess, TheChildDiesWithItsParent) {
   EXPECT_TRUE(dead());
   ::close(fds[0]);
   ::close(fds[1]);
+}
+
+// A shell that is kept, and what it starts: one process in its group and one in a session of its
+// own. Their numbers are the first line of its replies.
+constexpr const char* kFamily =
+    "sleep 1000 & a=$!; setsid sleep 1000 & b=$!; trap 'exit 5' TERM; echo $$ $a $b >&4; "
+    "while :; do sleep 1000 & wait $!; done";
+
+std::vector<int64_t> numbers_in(const std::string& line) {
+  std::vector<int64_t> numbers;
+  std::istringstream words(line);
+  for (int64_t one = 0; words >> one;) numbers.push_back(one);
+  return numbers;
+}
+
+bool is_gone(int64_t pid) {
+  const int64_t give_up_ns = deadline_after(60);
+  while (process_exists(pid) && monotonic_now_ns() < give_up_ns) std::this_thread::yield();
+  return !process_exists(pid);
+}
+
+TEST(Subprocess, TheFamilyOfAKeptChildEndsWithIt) {
+  for (const std::string how : {"kill", "signal", "crash", "destructor"}) {
+    auto child =
+        system_spawner().spawn({.argv = {"sh", "-c", kFamily}, .kept = true, .reply_fd = 4});
+    ASSERT_TRUE(child) << child.error().message;
+    const auto family = numbers_in((*child)->read_line(kNoDeadline).line);
+    ASSERT_EQ(family.size(), 3u);
+    for (const int64_t pid : family) EXPECT_TRUE(process_exists(pid)) << how;
+    EXPECT_FALSE((*child)->wait(0)) << "it still runs";
+    std::string end = "SIGKILL";
+    if (how == "kill") (*child)->kill();
+    if (how == "signal") {
+      ASSERT_TRUE((*child)->send(std::string(1, SIGTERM), kNoDeadline));
+      end = "exit 5";
+    }
+    if (how == "crash") {
+      ASSERT_TRUE((*child)->send(std::string(1, SIGSEGV), kNoDeadline));
+      end = "SIGSEGV";
+    }
+    if (how == "destructor") {
+      child->reset();
+    } else {
+      EXPECT_EQ((*child)->wait(kNoDeadline)->text(), end) << how;
+      EXPECT_EQ((*child)->wait(0)->killed_by_us, how == "kill");
+    }
+    for (const int64_t pid : family) EXPECT_FALSE(process_exists(pid)) << how;
+  }
+}
+
+TEST(Subprocess, TheFamilyOfAKeptChildEndsWithAKilledParent) {
+  int fds[2];
+  ASSERT_EQ(::pipe(fds), 0);
+  const pid_t between = ::fork();
+  if (between == 0) {
+    auto child = system_spawner().spawn(
+        {.argv = {"sh", "-c", kFamily}, .own_group = false, .kept = true, .reply_fd = 4});
+    const std::string line = child ? (*child)->read_line(kNoDeadline).line : "";
+    [[maybe_unused]] const ssize_t n = ::write(fds[1], line.data(), line.size());
+    ::raise(SIGKILL);
+  }
+  char line[100] = {};
+  ASSERT_GT(::read(fds[0], line, sizeof line - 1), 0);
+  ::waitpid(between, nullptr, 0);
+  const auto family = numbers_in(line);
+  ASSERT_EQ(family.size(), 3u);
+  for (const int64_t pid : family) EXPECT_TRUE(is_gone(pid)) << pid;
+  ::close(fds[0]);
+  ::close(fds[1]);
+}
+
+TEST(Subprocess, AKeptChildHasItsDescriptorsAndNoOthers) {
+  auto child = system_spawner().spawn(
+      {.argv = {"sh", "-c", "ls /proc/$$/fd; cat /proc/$PPID/comm"}, .kept = true, .reply_fd = 4});
+  ASSERT_TRUE(child) << child.error().message;
+  ASSERT_TRUE((*child)->wait(kNoDeadline)->ok());
+  EXPECT_EQ((*child)->captured_stdout(), "0\n1\n2\n4\nkeeper\n");
+  const auto absent = system_spawner().spawn({.argv = {"/etc/passwd"}, .kept = true});
+  EXPECT_FALSE(absent);
 }
 
 TEST(Subprocess, ACommandThatTakesTooLongIsAnError) {
