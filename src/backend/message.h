@@ -191,6 +191,9 @@ struct TokenizedReply {
 
 struct ByeReply {};
 
+// Error class of a worker whose program has no token ids to show: no failure of its parity.
+inline constexpr const char* kNoIds = "no_ids";
+
 struct ErrorReply {
   std::string error_class;     // exception class as the worker's language names it
   std::string message;         // whole, may have many lines

@@ -148,7 +148,7 @@ class Setup {
         takes_no_ids_ = true;
         ASSAY_CHECK(parity_.set(
             arm, key, parity_.longest(key),
-            std::unexpected(WorkerFailure{FailureKind::kError, "no_ids",
+            std::unexpected(WorkerFailure{FailureKind::kError, kNoIds,
                                           "the worker takes no token ids, so that it has none to "
                                           "compare"})));
         continue;

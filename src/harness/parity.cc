@@ -104,11 +104,6 @@ Json first_of_each(std::vector<Json> logit_stats, size_t generated) {
   return logit_stats;
 }
 
-// A worker whose program has no token ids to show: that is no failure.
-bool shows_none(const WorkerFailure& failure) {
-  return failure.error_class == "no_ids" || failure.error_class == "Unsupported";
-}
-
 Json nothing_said(const std::string& baseline_arm, int64_t generated) {
   return {{"passed", nullptr},    {"baseline_arm", baseline_arm}, {"generated_tokens", generated},
           {"compared_tokens", 0}, {"first_difference", nullptr},  {"error", nullptr}};
@@ -127,7 +122,7 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
                     const std::string& baseline_arm, const ParityAnswer& baseline,
                     int64_t generated) {
   Json result = nothing_said(baseline_arm, generated);
-  if (!answer && shows_none(answer.error()))
+  if (!answer && answer.error().error_class == kNoIds)
     return unasked_parity(arm, baseline_arm, answer.error(), generated);
   if (!answer) {
     result["passed"] = false;

@@ -7,12 +7,11 @@
 #include "base/text/text.h"
 #include "base/text/text_pattern.h"
 #include "study/placeholders.h"
+#include "study/program_keys.h"
 
 namespace assay {
 namespace {
 
-constexpr size_t kMaxArguments = 1024;
-constexpr size_t kMaxVariables = 256;
 constexpr size_t kMaxPatterns = 16;
 constexpr int64_t kMaxSamples = 1'000'000;
 
@@ -89,18 +88,7 @@ Result<Json> read_command(const YamlValue& value) {
     ASSAY_TRY(std::string text, read_filled_text(value));
     return Json(std::move(text));
   }
-  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
-  if (items.size() > kMaxArguments) {
-    return value.error(fmt::format("at most {} arguments", kMaxArguments),
-                       fmt::format("{}", items.size()));
-  }
-  Json arguments = Json::array();
-  for (const YamlValue& item : items) {
-    ASSAY_TRY(std::string text, read_filled_text(item));
-    if (arguments.empty() && text.empty()) return item.error("a program's name", "nothing");
-    arguments.push_back(std::move(text));
-  }
-  return arguments;
+  return read_arguments(value, read_filled_text);
 }
 
 Result<Json> read_workdir(const YamlValue& value) {
@@ -110,20 +98,7 @@ Result<Json> read_workdir(const YamlValue& value) {
 }
 
 Result<Json> read_command_environment(const YamlValue& value) {
-  ASSAY_TRY(const auto entries, value.entries());
-  if (entries.size() > kMaxVariables) {
-    return value.error(fmt::format("at most {} variables", kMaxVariables),
-                       fmt::format("{}", entries.size()));
-  }
-  Json variables = Json::object();
-  for (const auto& [name, item] : entries) {
-    if (name.empty() || name.find('=') != std::string::npos) {
-      return item.error("a variable's name", quoted_excerpt(name));
-    }
-    ASSAY_TRY(std::string text, read_filled_text(item));
-    variables[name] = std::move(text);
-  }
-  return variables;
+  return read_variables(value, read_filled_text);
 }
 
 Result<Json> read_patterns(const YamlValue& value) {

@@ -4,18 +4,21 @@
 #include <algorithm>
 
 #include "base/text/text.h"
+#include "study/program_keys.h"
 
 namespace assay {
 namespace {
 
-constexpr size_t kMostStartArguments = 1024;
-constexpr size_t kMostServerVariables = 256;
 constexpr int64_t kMaxCachedPrefix = 100'000;
 
 bool is_variable_name(std::string_view name) {
   const auto in_name = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
   return !name.empty() && !std::isdigit(static_cast<unsigned char>(name.front())) &&
          std::ranges::all_of(name, in_name);
+}
+
+Result<std::string> read_program_text(const YamlValue& value) {
+  return value.any_text();
 }
 
 }  // namespace
@@ -27,33 +30,11 @@ Result<Json> read_api(const YamlValue& value) {
 }
 
 Result<Json> read_start(const YamlValue& value) {
-  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
-  if (items.size() > kMostStartArguments) {
-    return value.error(fmt::format("at most {} arguments", kMostStartArguments),
-                       fmt::format("{}", items.size()));
-  }
-  Json arguments = Json::array();
-  for (const YamlValue& item : items) {
-    ASSAY_TRY(std::string text, item.any_text());
-    if (arguments.empty() && text.empty()) return item.error("a program's name", "nothing");
-    arguments.push_back(std::move(text));
-  }
-  return arguments;
+  return read_arguments(value, read_program_text);
 }
 
 Result<Json> read_server_environment(const YamlValue& value) {
-  ASSAY_TRY(const auto entries, value.entries());
-  if (entries.size() > kMostServerVariables) {
-    return value.error(fmt::format("at most {} variables", kMostServerVariables),
-                       fmt::format("{}", entries.size()));
-  }
-  Json variables = Json::object();
-  for (const auto& [name, item] : entries) {
-    if (!is_variable_name(name)) return item.error("a variable's name", quoted_excerpt(name));
-    ASSAY_TRY(std::string text, item.any_text());
-    variables[name] = std::move(text);
-  }
-  return variables;
+  return read_variables(value, read_program_text);
 }
 
 Result<Json> read_variable_name(const YamlValue& value) {

@@ -27,9 +27,9 @@ void write_log(std::string_view bytes) {
   }
 }
 
-std::unexpected<ErrorReply> refused(const std::string& what) {
-  return std::unexpected(
-      ErrorReply{"Unsupported", fmt::format("a command {}: its output holds figures alone", what)});
+std::unexpected<ErrorReply> refused(std::string error_class, const std::string& what) {
+  return std::unexpected(ErrorReply{
+      std::move(error_class), fmt::format("a command {}: its output holds figures alone", what)});
 }
 
 ErrorReply reply_of(const NoFigures& none) {
@@ -97,11 +97,11 @@ class CommandWorker final : public Worker {
   }
 
   WorkerResult<ParityReply> parity(const ParityRequest&) override {
-    return refused("shows no tokens");
+    return refused(kNoIds, "shows no tokens");
   }
 
   WorkerResult<TokenizedReply> tokenize(const TokenizeRequest&) override {
-    return refused("tokenizes nothing");
+    return refused("Unsupported", "tokenizes nothing");
   }
 
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) override {
