@@ -4,6 +4,7 @@
 #include <array>
 
 #include "backend/http/dialects.h"
+#include "base/add_once.h"
 #include "base/text/text.h"
 
 namespace assay {
@@ -26,7 +27,7 @@ const Dialect* find_dialect(std::string_view name) {
 }
 
 HttpResult<const Dialect*> probe_dialect(HttpLoop& loop, const HttpEndpoint& endpoint) {
-  std::vector<std::string> said;
+  std::vector<std::string> asked, said;  // APIs, and each different answer
   for (const std::string_view name : kNames) {
     const Dialect* const dialect = find_dialect(name);
     const auto facts = dialect->facts(loop, endpoint, "");
@@ -38,12 +39,13 @@ HttpResult<const Dialect*> probe_dialect(HttpLoop& loop, const HttpEndpoint& end
                           failure.error_class == "model_not_found";
     if (!answered || failure.error_class == "http_401" || failure.error_class == "http_403")
       return std::unexpected(failure);
-    said.push_back(fmt::format("{}: {}", name, failure.message));
+    asked.emplace_back(name);
+    add_once(said, failure.message);
   }
   return http_failure(
       http_class::kMalformed,
-      fmt::format("expected a server of an API that assay knows at {}, found none ({})",
-                  endpoint.url.text(), join(said, "; ")));
+      fmt::format("expected a server of an API that assay knows ({}) at {}, found none: {}",
+                  join(asked, ", "), endpoint.url.text(), join(said, "; ")));
 }
 
 }  // namespace assay

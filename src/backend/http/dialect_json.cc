@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "base/text/text.h"
+
 namespace assay::dialect {
 namespace {
 
@@ -49,7 +51,12 @@ std::string error_at(const Json& object) {
 
 HttpResult<Json> object_of(std::string_view text) {
   auto json = parse_json(text, "the server's answer");
-  if (!json) return http_failure(http_class::kMalformed, json.error().message);
+  if (!json) {
+    const bool meant_so = text.starts_with('{');  // the place of the error says more then
+    return http_failure(
+        http_class::kMalformed,
+        meant_so ? json.error().message : "expected a JSON object, found " + quoted_excerpt(text));
+  }
   if (!json->is_object()) {
     return http_failure(http_class::kMalformed,
                         "expected a JSON object, found " + json_quoted(text));

@@ -93,6 +93,11 @@ TEST(Openai, AsksForIdsOrForAConversation) {
   EXPECT_EQ(body["prompt"], Json({5, 6}));
   EXPECT_EQ(body["max_tokens"], 7);
   EXPECT_EQ(body["stream_options"]["include_usage"], true);
+  EXPECT_EQ(body["ignore_eos"], true);
+  EXPECT_EQ(body["min_tokens"], 7);
+  EXPECT_FALSE(body.contains("cache_prompt")) << "other servers may refuse llama.cpp's key";
+  const HttpRequest llama = dialect("openai").generate({"m", {{5, 6}}, 7, false, "llama.cpp"});
+  EXPECT_EQ(parse_json(llama.body, "body").value()["cache_prompt"], false);
   const HttpRequest chat = dialect("openai").generate({"m", {{}, "hi"}, 7, true});
   EXPECT_EQ(chat.path, "/v1/chat/completions");
   EXPECT_EQ(parse_json(chat.body, "body").value()["messages"][0]["content"], "hi");
@@ -229,7 +234,18 @@ TEST(ProbeDialect, FindsTheApiThatTellsMost) {
   EXPECT_EQ(probed(as_ollama).value()->name(), "ollama");
   const auto none = probed([](const ScriptedRequest&) { return whole_answer("hello", 404); });
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message, HasSubstr("expected a server of an API that assay knows"));
+  EXPECT_THAT(
+      none.error().message,
+      testing::MatchesRegex("expected a server of an API that assay knows "
+                            "\\(llama_server, ollama, openai\\) at http://127.0.0.1:[0-9]+, "
+                            "found none: expected an answer, found status 404: hello"))
+      << "one answer to all three is told once";
+  const auto site = probed([](const ScriptedRequest&) {
+    return whole_answer("<html><body>" + std::string(1000, 'x') + "</body></html>");
+  });
+  ASSERT_FALSE(site);
+  EXPECT_THAT(site.error().message, HasSubstr("expected a JSON object, found \"<html><body>x"));
+  EXPECT_LT(site.error().message.size(), 300u);
   EXPECT_EQ(
       probed([](const ScriptedRequest&) { return whole_answer("key?", 401); }).error().error_class,
       "http_401");

@@ -36,9 +36,16 @@ std::string fix_of(const HttpFailure& failure, const HttpOptions& options) {
                : fmt::format("put the server's key into the variable {}", options.api_key_env);
   }
   if (found == "model_not_found") return "name one of these (model, --model)";
-  if (found == http_class::kTls) return "name a file of certificates to trust (tls_ca, --tls-ca)";
+  if (found == http_class::kTls) {
+    return "name a file of certificates to trust (tls_ca, --tls-ca), or http:// if it speaks no "
+           "TLS "
+           "(url, --server)";
+  }
+  if (found == http_class::kReset && !options.url.starts_with("https:"))
+    return "name https:// if it speaks TLS (url, --server)";
   if (found == http_class::kMalformed || found == "http_404") {
-    return "name what the server speaks, openai, ollama or llama_server (api, --api)";
+    return options.api.empty() ? "name the address of a server's API (url, --server)"
+                               : "leave the API out, so that it is found (api, --api)";
   }
   return "";
 }

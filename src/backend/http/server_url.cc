@@ -63,6 +63,8 @@ Result<ServerUrl> parse_server_url(std::string_view text) {
   const size_t slash = std::min(rest.find('/'), rest.size());
   url.prefix = rest.substr(slash);
   while (url.prefix.ends_with('/')) url.prefix.pop_back();
+  if (constexpr std::string_view kVersion = "/v1"; url.prefix.ends_with(kVersion))
+    url.prefix.resize(url.prefix.size() - kVersion.size());
   std::string_view place = rest.substr(0, slash);
   std::string_view port;
   if (place.starts_with('[')) {

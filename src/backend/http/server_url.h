@@ -21,8 +21,10 @@ struct ServerUrl {
   friend bool operator==(const ServerUrl&, const ServerUrl&) = default;
 };
 
-// bad_input unless it is http:// or https://, a host, and maybe a port and a path. A name and
-// password, a query and a fragment are refused: they would stand in every report.
+// A path's last part /v1, which clients of OpenAI's API want to have there, is left out: it begins
+// the questions' own paths. bad_input unless it is http:// or https://, a host, and maybe a port
+// and a path. A name and password, a query and a fragment are refused: they would stand in every
+// report.
 Result<ServerUrl> parse_server_url(std::string_view text);
 
 }  // namespace assay

@@ -19,6 +19,12 @@ TEST(ServerUrl, HasItsParts) {
   EXPECT_EQ(six->host_header(), "[::1]:90");
 }
 
+TEST(ServerUrl, TheVersionOfOpenaisPathsIsNoPartOfTheAddress) {
+  EXPECT_EQ(parse_server_url("http://host:8000/v1")->text(), "http://host:8000");
+  EXPECT_EQ(parse_server_url("https://host/under/v1/")->text(), "https://host/under");
+  EXPECT_EQ(parse_server_url("http://host/xv1")->text(), "http://host/xv1");
+}
+
 TEST(ServerUrl, UsualPortsAreNotShown) {
   EXPECT_EQ(parse_server_url("http://host:80/")->text(), "http://host");
   EXPECT_EQ(parse_server_url("https://host")->port, "443");
