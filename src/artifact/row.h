@@ -90,7 +90,7 @@ void put_count(Row& row, Counter counter, int64_t count);
 
 // Versions of the bundle, and so of its rows. A program reads all of these and writes the last.
 inline constexpr int kOldestBundleSchemaVersion = 1;
-inline constexpr int kBundleSchemaVersion = 7;
+inline constexpr int kBundleSchemaVersion = 8;
 
 // The header's column names, in order, of that version: an older one lacks the last of them.
 std::span<const std::string> row_columns(int64_t schema_version = kBundleSchemaVersion);

@@ -68,6 +68,9 @@ Row full_row() {
   row.energy_j = 12.25;
   row.yardstick_lookups_us = 30.811;
   row.yardstick_multiplies_us = 14.25;
+  row.counts[Counter::kCachedTokens] = 1;
+  row.client_ms = 13.75;
+  row.server_ms = 13.5;
   return row;
 }
 
@@ -107,7 +110,10 @@ TEST(Row, ColumnsAreTheSchema) {
                            ",process,kernels_loaded_delta,energy_j,yardstick_lookups_us,"
                            "yardstick_multiplies_us,cached_tokens_delta,client_ms\n");
   EXPECT_EQ(header(7), header(6));  // of version 7 other files are new
-  EXPECT_EQ(kBundleSchemaVersion, 7);
+  EXPECT_EQ(header(8), second +
+                           ",process,kernels_loaded_delta,energy_j,yardstick_lookups_us,"
+                           "yardstick_multiplies_us,cached_tokens_delta,client_ms,server_ms\n");
+  EXPECT_EQ(kBundleSchemaVersion, 8);
 }
 
 TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
@@ -122,10 +128,10 @@ TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
                back->counts[Counter::kCudagraphCaptures] ||
                back->counts[Counter::kCudagraphSkips] || back->counts[Counter::kFxCacheHits] ||
                back->compile_ms_delta || back->fresh_cache);
-  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 53 columns, found 39");
+  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 54 columns, found 39");
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 1).error().message,
-            "t: expected 39 columns, found 53");
+            "t: expected 39 columns, found 54");
 }
 
 TEST(Row, OfTheFourthVersionLacksTheYardstick) {
@@ -159,7 +165,7 @@ TEST(Row, OfTheSecondVersionLacksTheProcess) {
   EXPECT_FALSE(back->process) << "what an old row doesn't say is absent, not process 0";
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 2).error().message,
-            "t: expected 46 columns, found 53");
+            "t: expected 46 columns, found 54");
 }
 
 TEST(Row, SurvivesTheWayThroughCsv) {
@@ -277,7 +283,7 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
 TEST(Row, AWrongCountOfColumnsIsAnError) {
   std::vector<std::string> fields = row_to_fields(full_row());
   fields.pop_back();
-  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 53 columns, found 52");
+  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 54 columns, found 53");
 }
 
 }  // namespace

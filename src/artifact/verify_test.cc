@@ -429,7 +429,7 @@ TEST(Manifest, ALaterSchemaIsRefused) {
   manifest["schema_version"] = kBundleSchemaVersion + 1;
   const auto parsed = parse_manifest(manifest_text(manifest), "manifest.json");
   ASSERT_FALSE(parsed);
-  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 7, found 8");
+  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 8, found 9");
   manifest["schema_version"] = 0;
   EXPECT_FALSE(parse_manifest(manifest_text(manifest), "manifest.json"));
 }
@@ -482,7 +482,7 @@ TEST(OlderVersions, AreNotResumed) {
     ASSERT_FALSE(resumed) << "its columns are fewer";
     EXPECT_THAT(resumed.error().message,
                 HasSubstr(fmt::format(
-                    "manifest.json: expected schema version 7 to resume, found {}", version)));
+                    "manifest.json: expected schema version 8 to resume, found {}", version)));
   }
 }
 

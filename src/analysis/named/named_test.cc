@@ -501,6 +501,25 @@ TEST(Named, AServersClockThatItsClientCantConfirmIsNamed) {
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].arm, "static");
   EXPECT_GE(found[0].size, 0.5);
+  EXPECT_THAT(found[0].text, HasSubstr("figures here are the server's"));
+}
+
+// The latency of a whole request is the client's, and the server's time stands beside it.
+TEST(Named, AServersClockOfAWholeRequestIsHeldAgainstItsClients) {
+  Clean clean;
+  for (Row& row : clean.bundle.raw().rows) {
+    if (row.arm != "static") continue;
+    row.client_ms = row.latency_ms;
+    row.server_ms = *row.latency_ms * 0.97;
+  }
+  EXPECT_THAT(of_kind(clean.bundle, "clocks_disagree"), testing::IsEmpty());
+  for (Row& row : clean.bundle.raw().rows) {
+    if (row.arm == "static") row.server_ms = *row.latency_ms / 3;
+  }
+  const auto found = of_kind(clean.bundle, "clocks_disagree");
+  ASSERT_FALSE(found.empty());
+  EXPECT_NEAR(found[0].size, 2, 1e-9);
+  EXPECT_THAT(found[0].text, HasSubstr("figures here are the client's"));
 }
 
 TEST(Named, UnlikeWeightsAreNamed) {

@@ -35,6 +35,10 @@ std::unexpected<ErrorReply> unsupported(std::string message) {
   return std::unexpected(ErrorReply{"Unsupported", std::move(message)});
 }
 
+std::unexpected<ErrorReply> no_ids(std::string message) {
+  return std::unexpected(ErrorReply{kNoIds, std::move(message)});
+}
+
 double ms_between(int64_t from_ns, int64_t to_ns) {
   return static_cast<double>(to_ns - from_ns) / 1e6;
 }
@@ -153,12 +157,12 @@ class HttpWorker final : public Worker {
 
   WorkerResult<ParityReply> parity(const ParityRequest& request) override {
     if (!takes_ids())
-      return unsupported("the server takes no ids, so that its tokens can't be compared");
-    if (request.shape.batch != 1) return unsupported("an http arm sends one request at a time");
+      return no_ids("the server takes no ids, so that its tokens can't be compared");
+    if (request.shape.batch != 1) return no_ids("an http arm sends one request at a time");
     Generated generated;
     const auto ended = run({unpadded(request.prompt)}, request.shape.new_tokens, generated);
     if (!ended) return std::unexpected(std::move(ended).error());
-    if (generated.ids.empty()) return unsupported("the server shows no ids of its tokens");
+    if (generated.ids.empty()) return no_ids("the server shows no ids of its tokens");
     if (std::ssize(generated.ids) != request.shape.new_tokens) {
       return untrue(
           "other_token_count",
@@ -208,6 +212,9 @@ class HttpWorker final : public Worker {
   std::expected<void, ErrorReply> connect() {
     std::string url = options_.url;
     if (options_.start) {
+      const auto key = api_key_of(options_);
+      if (!key) return std::unexpected(ErrorReply{"no_api_key", key.error().message});
+      options_.start->api_key = *key;
       auto started = start_server(spawner_, loop_, *options_.start);
       if (!started) return std::unexpected(reply_of(started.error()));
       server_ = *std::move(started);
@@ -380,7 +387,8 @@ class HttpWorker final : public Worker {
     switch (shape.phase) {
       case Phase::kPrefill:
         sample.client_ms = to_first;
-        sample.latency_ms = said.prompt_ms.value_or(to_first);
+        sample.server_ms = said.prompt_ms;
+        sample.latency_ms = sample.server_ms.value_or(to_first);
         break;
       case Phase::kKvDecode: {
         sample.client_ms = ms_between(first_ns, last_ns);
@@ -391,12 +399,15 @@ class HttpWorker final : public Worker {
                                     counted(std::ssize(generated.token_ns), "event"),
                                     counted(shape.new_tokens + 1, "token")));
         }
-        sample.latency_ms = said.generation_ms.value_or(*sample.client_ms);
+        sample.server_ms = said.generation_ms;
+        sample.latency_ms = sample.server_ms.value_or(*sample.client_ms);
         break;
       }
       case Phase::kLoad:  // has runs, not samples
       case Phase::kE2eKv:
         sample.client_ms = ms_between(generated.connected_ns, last_ns);
+        if (said.prompt_ms && said.generation_ms)
+          sample.server_ms = *said.prompt_ms + *said.generation_ms;
         sample.latency_ms = sample.client_ms;
         sample.ttft_ms = to_first;
         break;

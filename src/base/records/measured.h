@@ -12,10 +12,10 @@ struct Measured {
   std::optional<double> latency_ms = {};  // wall clock of the timed region
   std::optional<double> device_ms = {};   // device events of the same region
   std::optional<double> ttft_ms = {};     // e2e_kv: up to the first token
-  // The same phase by the clock of the client that asked a server, where latency_ms is the
-  // server's.
+  // The same phase by the clock of the client that asked a server.
   std::optional<double> client_ms = {};
-  std::optional<double> energy_j = {};  // of the device that computes, in the timed region
+  std::optional<double> server_ms = {};  // the same phase as the server that was asked timed it
+  std::optional<double> energy_j = {};   // of the device that computes, in the timed region
   // Time of fixed pieces of work right behind the timed region, on the processor: loads and
   // branches that depend on one another, and independent multiplications and additions.
   std::optional<double> yardstick_lookups_us = {};
@@ -47,6 +47,7 @@ inline constexpr MeasuredColumn kMeasuredColumns[] = {
     {"device_ms", "device_ns", "", 1'000'000, 1, false, true, &Measured::device_ms},
     {"ttft_ms", "ttft_ns", "", 1'000'000, 1, false, true, &Measured::ttft_ms},
     {"client_ms", "client_ns", "", 1'000'000, 6, false, true, &Measured::client_ms},
+    {"server_ms", "server_ns", "", 1'000'000, 8, false, true, &Measured::server_ms},
     {"energy_j", "energy_j", "", 0, 4, false, false, &Measured::energy_j},
     {"yardstick_lookups_us", "lookups_ns", "yardstick", 1'000, 5, false, false,
      &Measured::yardstick_lookups_us},
