@@ -5,35 +5,22 @@ usage: backend_matrix_test.py ASSAY
 
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
 
-from program import ProgramTest, rows_of
+from program import ProgramTest, made_by, rows_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def made_by(script):
-    """The last line that a script of scripts/ prints; a script that can't make it here skips the test."""
-    done = subprocess.run([ROOT / "scripts" / script], capture_output=True, text=True)
-    if done.returncode == 77:
-        raise unittest.SkipTest(f"{script}: {done.stderr.strip()}")
-    if done.returncode != 0:
-        raise AssertionError(f"{script}: {done.stderr}")
-    return done.stdout.strip().splitlines()[-1]
-
-
 class BackendMatrix(ProgramTest):
     def test_three_arms_give_the_same_tokens_in_one_precision(self):
-        made_by("server-env")
-        checkpoint = made_by("trained-checkpoint")
         self.program = pathlib.Path(sys.argv[1]).resolve()
         with tempfile.TemporaryDirectory() as scratch:
             self.folder = pathlib.Path(scratch)
             (self.folder / "models").mkdir()
-            (self.folder / "models" / "smollm2-135m").symlink_to(checkpoint)
+            (self.folder / "models" / "smollm2-135m").symlink_to(CHECKPOINT)
             (self.folder / "scripts").symlink_to(ROOT / "scripts")
             done = self.assay("run", ROOT / "studies" / "smoke" / "backend-matrix.yaml", "-o", "matrix")
             rows = rows_of(self.folder / "matrix")
@@ -48,4 +35,6 @@ class BackendMatrix(ProgramTest):
 
 
 if __name__ == "__main__":
+    made_by("server-env")
+    CHECKPOINT = made_by("trained-checkpoint")[-1]
     unittest.main(argv=sys.argv[:1], verbosity=2)

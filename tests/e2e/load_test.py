@@ -1,4 +1,4 @@
-"""Servers under load: a truth server whose times are known, a proxy with faults, kills, and llama.cpp's real server.
+"""Servers under load: a truth server whose times are known, a proxy with faults, and kills.
 
 usage: load_test.py ASSAY
 """
@@ -363,36 +363,6 @@ class Load(ProgramTest):
         self.assert_refused(["bench", "--server", url, "--rate", "1", "-o", "sql"], "of a load")
         self.study("native", [{"name": "n", "backend": "native", "mode": "eager", "cache": "static"}], {"rate": 1, "duration_s": 1})
         self.assert_refused(["run", "native.yaml", "-o", "native"], "arms of backend http")
-
-
-class LlamaCpp(ProgramTest):
-    def test_the_real_server_under_load(self):
-        made = subprocess.run([HERE.parents[1] / "scripts" / "server-env"], capture_output=True, text=True)
-        if made.returncode != 0:
-            raise unittest.SkipTest(f"no llama.cpp here: {made.stderr}")
-        python, model = made.stdout.strip().splitlines()[-2:]
-        self.program = pathlib.Path(sys.argv[1]).resolve()
-        with tempfile.TemporaryDirectory() as scratch:
-            self.folder = pathlib.Path(scratch)
-            real = {"name": "llama.cpp", "backend": "http",
-                    "start": [python, str(HERE / "llama_server.py"), model, "1", "2"]}
-            text = {"name": "real", "models": [{"path": "served", "name": "served"}], "arms": [real],
-                    "load": {"concurrency": [1, 2], "requests": 8, "prompt_tokens": 16, "new_tokens": 8},
-                    "repetitions": 1, "timeout_s": 300}
-            talk = json.loads(json.dumps(text))
-            talk["load"] |= {"concurrency": 1, "turns": 2}
-            (self.folder / "talk.yaml").write_text(json.dumps(talk))
-            done = self.assay("run", "talk.yaml", "-o", "talk")
-            turns = [(int(one["number"]) % 2, one["status"], int(one["cached_tokens"]) > 16, int(one["prompt_tokens"]) > 32)
-                     for one in requests_of(self.folder / "talk")]
-            self.assertEqual(sorted(turns), [(0, "ok", False, False)] * 4 + [(1, "ok", True, True)] * 4, done.stderr)
-            (self.folder / "real.yaml").write_text(json.dumps(text))
-            done = self.assay("run", "real.yaml", "-o", "real")
-            requests = requests_of(self.folder / "real")
-            self.assertEqual({(one["status"], one["tokens"], one["cached_tokens"]) for one in requests}, {("ok", "8", "0")},
-                             done.stderr)
-            self.assertEqual(len(requests), 16)
-            self.succeed("verify", "real")
 
 
 if __name__ == "__main__":

@@ -12,10 +12,9 @@ import tempfile
 import unittest
 
 import browser as chromium
-from program import SOAK, ProgramTest
+from program import SKIPPED, SOAK, ProgramTest, only_where
 from resume_test import write_checkpoint
 
-SKIPPED = 77
 OF_ANY_PAGE = ["test_nothing_is_fetched_or_complained_of_or_cut_or_lies_on_another", "test_every_figure_has_its_alternative_text",
                "test_a_screen_reader_reaches_verdict_figures_and_tables_in_order"]
 HOSTILE = "<script>alert(1)</script>"
@@ -282,12 +281,11 @@ class Page(ProgramTest):
         self.browser.view(800, media="print")
         self.assertFalse(self.browser.script("return document.querySelector('#prefill-order .points').checkVisibility()"))
 
-    @unittest.skipUnless(SOAK, "of the soak")
+    @only_where(SOAK)
     def test_a_large_study_has_a_page_of_six_megabytes_at_most(self):
         """400 strata and 52,410 rows, each of them drawn."""
         made = self.program.parent / "synthetic_study"
-        if not made.exists():
-            self.skipTest("no synthetic_study: built without the benchmarks")
+        self.assertTrue(made.exists(), "built without the benchmarks")
         subprocess.run([made, self.folder / "large", "52410"], check=True)
         self.succeed("report", "large")
         self.assertLess((self.folder / "large/report.html").stat().st_size, 6_000_000)

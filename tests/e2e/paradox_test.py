@@ -18,7 +18,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-from program import ProgramTest, quick_compiler, recompile_tail
+from program import ProgramTest, only_where, quick_compiler, recompile_tail
 from resume_test import write_checkpoint
 
 ASSAY, STUDIES = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
@@ -79,7 +79,7 @@ class Paradoxes(ProgramTest):
             return {"no_recompile_tail"} if self.tail(found, arm)["execution"] == "compiled" else set()
         return {"tail_collapse"} if height[arm] <= height[recompiling] / 2 else set()
 
-    @unittest.skipUnless(FULL, "paradox-dynamic has the same arm")
+    @only_where(FULL)  # paradox-dynamic has the same arm
     def test_variable_lengths_recompile_in_every_slow_sample(self):
         kinds, found = self.findings_of("paradox-variable")
         self.check_recompiling(kinds, found, "compiled")

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from program import rows_of, torch_python
+from program import made_by, rows_of
 
 STUDY = """
 name: resume
@@ -180,10 +180,7 @@ def main() -> None:
     torch = sys.argv[-1] == "torch"
     if torch:
         sys.argv.pop()
-        python = torch_python()
-        if python is None:
-            sys.exit(77)
-        os.environ["ASSAY_TORCH_PYTHON"] = python
+        os.environ["ASSAY_TORCH_PYTHON"] = made_by("torch-env")[-1]
     assay, count = sys.argv[1], int(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(1 << 32)
     with tempfile.TemporaryDirectory(prefix="assay-resume-") as folder:

@@ -121,8 +121,7 @@ class Shells(ProgramTest):
 
     def test_zsh_completes(self):
         script = self.script("zsh")
-        if not shutil.which("zsh"):
-            self.skipTest("no zsh")
+        self.assertTrue(shutil.which("zsh"), "scripts/install-deps test")
         self.assertEqual(subprocess.run(["zsh", "-fn", script], capture_output=True, text=True).stderr, "")
 
         def ask(*asked):
@@ -139,8 +138,7 @@ class Shells(ProgramTest):
 
     def test_fish_completes(self):
         script = self.script("fish")
-        if not shutil.which("fish"):
-            self.skipTest("no fish")
+        self.assertTrue(shutil.which("fish"), "scripts/install-deps test")
         self.assertEqual(subprocess.run(["fish", "--no-config", "-n", script], capture_output=True, text=True).stderr, "")
 
         def ask(*lines):
@@ -169,8 +167,7 @@ class Shells(ProgramTest):
         self.assertIn("[\\fIMODEL\\fR] ...\n", pages["assay-bench"], "several of them, or a server")
         self.assertIn("\\fISTUDY\\fR\n", pages["assay-run"], "one of them")
         self.assert_refused(["man", "rnu"], "did you mean")
-        if not shutil.which("groff"):
-            self.skipTest("no groff")
+        self.assertTrue(shutil.which("groff"), "scripts/install-deps test")
         for name, page in pages.items():
             done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-b", "-z"], input=page, capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr), (0, ""), name)

@@ -16,7 +16,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import ProgramTest, rows_of, torch_python
+from program import ProgramTest, made_by, rows_of
 
 ASSAY, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 FULL = sys.argv[3:] == ["full"]
@@ -102,10 +102,7 @@ class TorchLoss(ProgramTest):
 
 
 if __name__ == "__main__":
-    python = torch_python()
-    if python is None:
-        sys.exit(77)
-    ENVIRONMENT["ASSAY_TORCH_PYTHON"] = python
+    ENVIRONMENT["ASSAY_TORCH_PYTHON"] = made_by("torch-env")[-1]
     with tempfile.TemporaryDirectory(prefix="assay-torch-loss-") as scratch:
         FOLDER = Path(scratch)
         unittest.main()

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import ProgramTest, rows_of, torch_python
+from program import ProgramTest, made_by, rows_of
 
 ASSAY, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 ENVIRONMENT = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
@@ -77,10 +77,7 @@ class TorchProgram(ProgramTest):
 
 
 def main():
-    python = torch_python()
-    if python is None:
-        sys.exit(77)
-    ENVIRONMENT["ASSAY_TORCH_PYTHON"] = python
+    ENVIRONMENT["ASSAY_TORCH_PYTHON"] = made_by("torch-env")[-1]
     with tempfile.TemporaryDirectory(prefix="assay-torch-test-") as scratch:
         TorchProgram.folder = Path(scratch)
         ENVIRONMENT["TORCHINDUCTOR_CACHE_DIR"] = f"{scratch}/inductor"

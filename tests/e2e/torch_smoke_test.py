@@ -12,7 +12,7 @@ import json
 import re
 from pathlib import Path
 
-from program import recompile_tail, rows_of, torch_python
+from program import recompile_tail, rows_of
 from torch_program import ENVIRONMENT, SOURCE, TorchProgram, main
 
 # Other studies have tests of their own.
@@ -246,7 +246,7 @@ class Torch(TorchProgram):
         sides = {}
         for side in ("base", "cand"):  # the same environment under two names
             sides[side] = self.folder / f"python-{side}"
-            sides[side].write_text(f'#!/bin/sh\nexec "{torch_python()}" "$@"\n')
+            sides[side].write_text(f'#!/bin/sh\nexec "{ENVIRONMENT["ASSAY_TORCH_PYTHON"]}" "$@"\n')
             sides[side].chmod(0o755)
         study = self.folder / "interpreters.yaml"
         arm = {"name": "eager", "backend": "torch", "mode": "eager", "cache": "dynamic", "device": "cpu"}
