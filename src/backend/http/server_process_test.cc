@@ -69,6 +69,20 @@ class ServerProcessTest : public testing::Test {
     return start_server(system_spawner(), loop_, spec);
   }
 
+  // A server that answers and is never ready: it has longer where the machine is too busy to start
+  // it in a short time.
+  HttpFailure never_ready(const std::vector<std::string>& argv, const std::string& ready,
+                          const std::string& answer) {
+    HttpFailure failure;
+    for (const double timeout_s : {2, 30}) {
+      const auto started = start(argv, timeout_s, ready);
+      failure = started ? HttpFailure{"ready", ""} : started.error();
+      if (failure.message.find(answer) != std::string::npos) break;
+    }
+    EXPECT_THAT(failure.message, HasSubstr(answer));
+    return failure;
+  }
+
   TemporaryFolder folder_ = TemporaryFolder::make("assay-server-test-").value();
   HttpLoop loop_;
 };
@@ -100,9 +114,9 @@ TEST_F(ServerProcessTest, AServerThatEndsOrIsNeverReadySaysWhy) {
   const auto silent = start({"sleep", "1000"}, 0.3);
   ASSERT_FALSE(silent);
   EXPECT_EQ(silent.error().error_class, http_class::kNotReady);
-  const auto unwell = start({"python3", "-c", kServer, "{port}", family_file()}, 2, "/elsewhere");
-  ASSERT_FALSE(unwell);
-  EXPECT_EQ(unwell.error().error_class, http_class::kNotReady);
+  EXPECT_EQ(never_ready({"python3", "-c", kServer, "{port}", family_file()}, "/elsewhere", "404")
+                .error_class,
+            http_class::kNotReady);
   EXPECT_FALSE(lives(family().child));
   const auto absent = start({"/no/such/program"});
   ASSERT_FALSE(absent);
@@ -122,10 +136,7 @@ TEST_F(ServerProcessTest, TheQuestionForReadinessHasTheKey) {
   const std::vector<std::string> argv = {"python3", "-c", kServer, "{port}", family_file(), "k3y"};
   const auto known = start(argv, 20, "/health", "k3y");
   ASSERT_TRUE(known) << known.error().message;
-  const auto unknown = start(argv, 2);
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().error_class, http_class::kNotReady);
-  EXPECT_THAT(unknown.error().message, HasSubstr("401"));
+  EXPECT_EQ(never_ready(argv, "/health", "401").error_class, http_class::kNotReady);
 }
 
 }  // namespace
