@@ -1,4 +1,4 @@
-"""`assay serve`: the clients that people have, requests side by side, and a server that ends as it should.
+"""`assay serve`: requests side by side, bad ones, and a server that ends as it should.
 
 usage: serve_test.py ASSAY
 """
@@ -18,39 +18,8 @@ import urllib.request
 
 from program import ProgramTest
 
-HERE = pathlib.Path(__file__).parent
-CLIENTS = '''
-import json, sys
-import ollama, openai
-url, model = sys.argv[1:]
-client = openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0)
-told = {"models": [one.id for one in client.models.list()]}
-whole = client.completions.create(model=model, prompt="one two three", max_tokens=6)
-told["completion"] = [whole.choices[0].text, whole.choices[0].finish_reason, whole.usage.prompt_tokens, whole.usage.completion_tokens]
-pieces = list(client.completions.create(model=model, prompt="one two three", max_tokens=6, stream=True,
-                                        stream_options={"include_usage": True}))
-told["streamed"] = ["".join(one.choices[0].text for one in pieces if one.choices), pieces[-1].usage.completion_tokens]
-try:
-    client.chat.completions.create(model=model, messages=[{"role": "user", "content": "hi"}])
-except openai.BadRequestError as error:
-    told["chat"] = error.message
-try:
-    client.completions.create(model="other", prompt="x")
-except openai.NotFoundError as error:
-    told["other"] = error.message
-host = ollama.Client(host=url)
-told["list"] = [one.model for one in host.list().models]
-told["running"] = [one.model for one in host.ps().models]
-told["context"] = host.show(model).modelinfo["llama.context_length"]
-answer = host.generate(model=model, prompt="one two three", raw=True, options={"num_predict": 6})
-told["generate"] = [answer.response, answer.done_reason, answer.prompt_eval_count, answer.eval_count]
-told["lines"] = "".join(one.response for one in host.generate(model=model, prompt="one two three", raw=True, stream=True,
-                                                              options={"num_predict": 6}))
-print(json.dumps(told))
-'''
 
-
-class Serve(ProgramTest):
+class ServeTest(ProgramTest):
     def setUp(self):
         self.program = pathlib.Path(sys.argv[1]).resolve()
         scratch = tempfile.TemporaryDirectory()
@@ -83,6 +52,8 @@ class Serve(ProgramTest):
         self.assertEqual(status, 200, body)
         return json.loads(body)
 
+
+class Serve(ServeTest):
     def test_tokens_are_the_engines_own_alone_and_beside_others(self):
         url = self.serve("--slots", "3", "--chunk", "5")
         prompts = [[7 + i] * (3 + 4 * i) for i in range(8)]
@@ -104,23 +75,6 @@ class Serve(ProgramTest):
         self.assertEqual(texts[2], alone)
         self.assertNotEqual(self.completion(url, [5, 6, 7], 10, temperature=1.5, seed=12)["choices"][0]["text"], alone)
 
-    def test_the_clients_of_openai_and_ollama_are_served(self):
-        made = subprocess.run([HERE.parents[1] / "scripts" / "server-env"], capture_output=True, text=True)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        url = self.serve()
-        done = subprocess.run([made.stdout.split()[0], "-c", CLIENTS, url, "tiny-llama"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        told = json.loads(done.stdout)
-        self.assertEqual((told["models"], told["list"], told["running"]), (["tiny-llama"],) * 3)
-        text, finish, prompt_tokens, new_tokens = told["completion"]
-        self.assertEqual((finish, new_tokens), ("length", 6))
-        self.assertEqual(told["streamed"], [text, 6])
-        self.assertEqual(told["generate"], [text, "length", prompt_tokens, 6])
-        self.assertEqual(told["lines"], text)
-        self.assertIn("expected a model with a chat template", told["chat"])
-        self.assertIn("expected \"tiny-llama\"", told["other"])
-        self.assertGreater(told["context"], 0)
-
     def test_assay_measures_it(self):
         url = self.serve()
         shown = self.succeed("bench", "--server", url, "--api", "openai", "-p", "16", "-n", "8", "-r", "2")
@@ -131,24 +85,6 @@ class Serve(ProgramTest):
         self.assertRegex(shown, r"Successful requests +\d\d")
         metrics = self.ask(url, "/metrics")[1]
         self.assertIn('assay_requests_total{outcome="failed"} 0', metrics)
-
-    def test_a_trained_model_answers_by_its_template(self):
-        made = subprocess.run([HERE.parents[1] / "scripts" / "trained-checkpoint"], capture_output=True, text=True)
-        self.assertIn(made.returncode, (0, 77), made.stderr)
-        if made.returncode == 77:
-            raise unittest.SkipTest(made.stderr)
-        url = self.serve("--context", "256", model=made.stdout.strip().splitlines()[-1])
-        messages = [{"role": "user", "content": "What is the capital of France? Answer in one word."}]
-        status, body = self.ask(url, "/v1/chat/completions", {"messages": messages, "max_tokens": 16})
-        self.assertEqual(status, 200, body)
-        self.assertIn("Paris", json.loads(body)["choices"][0]["message"]["content"])
-        (model,) = json.loads(self.ask(url, "/v1/models")[1])["data"]
-        status, body = self.ask(url, "/api/chat", {"model": model["id"], "messages": messages, "options": {"num_predict": 16}})
-        lines = [json.loads(line) for line in body.splitlines()]
-        self.assertIn("Paris", "".join(one["message"]["content"] for one in lines))
-        self.assertEqual([one["done"] for one in lines], [False] * (len(lines) - 1) + [True])
-        shown = self.succeed("bench", "--server", url, "--api", "ollama", "-p", "16", "-n", "4", "-r", "2")
-        self.assertRegex(shown, r"ollama +pp16 ")
 
     def test_bad_requests_have_an_error_and_the_server_stays(self):
         url = self.serve()
