@@ -63,7 +63,7 @@ struct Scheduler::Impl {
       run_step();
     }
     for (Running& one : running) tell_end(one, Finish::kCancelled, "");
-    for (const Waiting& one : queue) tell_cancelled(one);
+    for (Waiting& one : queue) tell_cancelled(one);
   }
 
   // Waits for something to do. False: it is over.
@@ -85,7 +85,7 @@ struct Scheduler::Impl {
         at = queue.erase(at);
       }
     }
-    for (const Waiting& one : dropped) tell_cancelled(one);
+    for (Waiting& one : dropped) tell_cancelled(one);
     std::erase_if(running, [&](Running& one) {
       const bool is_gone = gone.contains(one.of.number) || !one.of.listener;
       if (is_gone) end(one, Finish::kCancelled, "");
@@ -190,18 +190,21 @@ struct Scheduler::Impl {
     tell_end(one, finish, error);
   }
 
-  void tell_end(const Running& one, Finish finish, const std::string& error) {
+  // A listener ends where it is told of things: this thread keeps none.
+  void tell_end(Running& one, Finish finish, const std::string& error) {
     const GenerationTimes times{ms_between(one.of.asked_ns, one.begun_ns),
                                 ms_between(one.begun_ns, one.first_ns),
                                 ms_between(one.first_ns, one.last_ns)};
-    deliver([listener = one.of.listener, finish, times, error] {
+    deliver([listener = std::move(one.of.listener), finish, times, error] {
       listener->ended(finish, times, error);
     });
   }
 
-  void tell_cancelled(const Waiting& one) {
+  void tell_cancelled(Waiting& one) {
     const GenerationTimes times{ms_between(one.asked_ns, monotonic_now_ns())};
-    deliver([listener = one.listener, times] { listener->ended(Finish::kCancelled, times, ""); });
+    deliver([listener = std::move(one.listener), times] {
+      listener->ended(Finish::kCancelled, times, "");
+    });
   }
 
   void stop(int64_t number) {
