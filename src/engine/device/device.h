@@ -133,6 +133,10 @@ class Device {
   // Absent: not known.
   virtual std::optional<uint64_t> cache_bytes() const = 0;
 
+  // Has to come before a thread's first use of the device, and before each once another has used
+  // it; costs nothing where none has.
+  virtual void enter_thread() {}
+
   // The fault of the last call to the device that failed, since the last forget_fault(); a lost
   // device stays lost.
   virtual DeviceFault fault() const { return {}; }

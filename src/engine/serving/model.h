@@ -40,7 +40,8 @@ struct ModelOptions {
 // The device that the options ask for. environment_error: no driver, no such GPU.
 Result<std::shared_ptr<Device>> open_device(const ModelOptions& options);
 
-// One thread at a time uses a model, through all of its sessions and batches. It outlives them.
+// One thread at a time uses a model, through all of its sessions and batches, whose runs may come
+// from another thread than the one that made them. It outlives them.
 class Model {
  public:
   // `device`: of open_device() with the same options, of no other model. Its caller can ask it for
@@ -80,7 +81,10 @@ class Model {
 
   // Outputs of an executor are those of the latest run: a session or batch takes a number before
   // each of its runs, and has outputs as long as no other has taken one since.
-  uint64_t begin_run() { return ++runs_; }
+  uint64_t begin_run() {
+    device_->enter_thread();
+    return ++runs_;
+  }
   uint64_t latest_run() const { return runs_; }
 
  private:

@@ -50,6 +50,7 @@ class CudaDevice final : public Device {
   Result<std::optional<double>> stop_timer_ms() override;
   Result<double> measure_read_bandwidth() override;
   std::optional<uint64_t> cache_bytes() const override;
+  void enter_thread() override { driver_->enter_thread(); }
   DeviceFault fault() const override { return driver_->fault(); }
   void forget_fault() override { driver_->forget_fault(); }
 

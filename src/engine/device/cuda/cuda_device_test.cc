@@ -8,9 +8,11 @@
 
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 #include "base/files/hash.h"
 #include "engine/codegen/cpu/scratch_folder.h"
+#include "engine/serving/batch.h"
 #include "engine/session/tiny_checkpoint.h"
 #include "tests/support/places.h"
 
@@ -148,6 +150,26 @@ TEST_F(CudaDeviceTest, RecordsNoStepOverACacheThatGrowsAndNothingEager) {
   ASSERT_TRUE(generate(options(CacheKind::kStatic, false)));
   EXPECT_EQ(fake_.recorded(), 0);
   EXPECT_EQ(fake_.live(), 0);
+}
+
+TEST_F(CudaDeviceTest, ABatchIsUsedByAnotherThreadThanTheOneThatMadeIt) {
+  for (const bool compiled : {false, true}) {
+    const ModelOptions asked{.rows = CacheRows::kNamed, .threads = 1, .gpu = 0};
+    auto checkpoint = Checkpoint::open(checkpoint_.folder());
+    ASSERT_TRUE(checkpoint);
+    auto model = Model::load(*std::move(checkpoint), asked, *open_device(asked));
+    ASSERT_TRUE(model) << model.error().message;
+    auto batch = Batch::create(*model, {.slots = 2, .capacity = 12, .compiled = compiled});
+    ASSERT_TRUE(batch) << batch.error().message;
+    Status done;
+    std::thread([&] {
+      const std::vector<int32_t> prompt = {1, 2, 3};
+      const int64_t slot = batch->join().value_or(-1);
+      done = batch->extend(slot, prompt);
+      if (done) done = batch->step(std::vector{SlotToken{slot, batch->next(slot)}});
+    }).join();
+    EXPECT_TRUE(done) << done.error().message;
+  }
 }
 
 // Which a repetition that is timed would hold else.

@@ -183,6 +183,12 @@ Result<DeviceId> Driver::find(int ordinal) {
   return {};
 }
 
+void Driver::enter_thread() {
+  if (thread_ == std::this_thread::get_id()) return;
+  thread_ = std::this_thread::get_id();
+  api_.context_set(context_);
+}
+
 Driver::~Driver() {
   if (device_ < 0) return;
   for (const Event event : timer_) {

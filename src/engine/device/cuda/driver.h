@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,9 +40,10 @@ struct Blocks {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// One thread at a time. All work goes to one stream, in order; memory and modules must go before
-// the driver does. An error is an environment_error that names the call and the driver's name for
-// what went wrong, "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (out of memory): ...".
+// One thread at a time, each after enter_thread(). All work goes to one stream, in order; memory
+// and modules must go before the driver does. An error is an environment_error that names the call
+// and the driver's name for what went wrong, "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (out of
+// memory): ...".
 class Driver {
  public:
   // The GPU of this number, as the driver counts them. $ASSAY_CUDA_DRIVER names another library
@@ -52,6 +54,10 @@ class Driver {
   ~Driver();
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
+
+  // Makes the context this thread's; the thread that opened it has it already. A failure comes
+  // again from the next call.
+  void enter_thread();
 
   const GpuInfo& info() const { return info_; }
   // For libraries that compute beside us, in order.
@@ -145,6 +151,7 @@ class Driver {
   std::function<std::vector<MemoryPart>()> parts_;
   DeviceId device_ = -1;
   Context context_ = nullptr;
+  std::thread::id thread_ = std::this_thread::get_id();  // that entered last
   Stream stream_ = nullptr;
   Event timer_[2] = {};
 };
