@@ -46,7 +46,10 @@ struct ServedModel {
   std::string digest;        // of its weights; empty: not known
   std::string architecture;  // "llama"
   std::string dtype;
+  std::string device;  // "cpu, 2 threads", "NVIDIA H200"
+  std::string mode;    // compiled | eager
   int64_t weight_bytes = 0;
+  int64_t cache_bytes = 0;  // of keys and values, all slots
   int64_t capacity = 0;  // tokens of a request
   int64_t vocab_size = 0;
   int64_t started_s = 0;  // since the epoch

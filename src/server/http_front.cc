@@ -33,6 +33,10 @@ using Tcp = asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 
 constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kPageHeaders =
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
+    "'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors "
+    "'none'\r\nReferrer-Policy: no-referrer\r\n";
 
 asio::redirect_error_t<asio::use_awaitable_t<>> into(ErrorCode& error) {
   return {asio::use_awaitable, error};
@@ -153,7 +157,8 @@ struct FrontConnection : std::enable_shared_from_this<FrontConnection> {
 
   void send(int status, std::string_view type, std::string_view body, const std::string& further) {
     if (ended || head_sent) return;
-    put_head(status, type, body.size(), further);
+    put_head(status, type, body.size(),
+             type.starts_with("text/html") ? further + std::string(kPageHeaders) : further);
     if (!is_head) put(body);
     finish();
   }
@@ -345,7 +350,8 @@ class ConnectionServer {
     if (bound.is_loopback() && !is_own_host(host_name(standard(head[http::field::host])))) {
       return Refusal{403, "expected a Host of this machine's loopback, found another"};
     }
-    if (options.api_key.empty() || connection_->path == "/health") return std::nullopt;
+    const bool is_free = std::ranges::find(options.free_paths, connection_->path) != options.free_paths.end();
+    if (options.api_key.empty() || is_free) return std::nullopt;
     const std::string_view given = standard(head[http::field::authorization]);
     constexpr std::string_view kScheme = "Bearer ";
     if (given.starts_with(kScheme) && same_secret(given.substr(kScheme.size()), options.api_key))

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -29,6 +30,7 @@ struct FrontOptions {
   std::string address = "127.0.0.1";  // an IP address. On loopback a request's Host has to be it.
   uint16_t port = 0;                  // 0: any that is free
   std::string api_key = {};           // that Authorization has to bring; empty: none
+  std::vector<std::string> free_paths = {"/health"};  // for which it need not
   FrontLimits limits = {};
   // The body of an answer with this status; its path is empty where the request can't be read.
   std::function<std::string(std::string_view path, int status, const std::string& message)>
@@ -47,6 +49,7 @@ struct ServedRequest {
 class Answer {
  public:
   virtual ~Answer() = default;
+  // Of type text/html it is a page that loads nothing but this server's own, and is framed by none.
   virtual void send(int status, std::string_view type, std::string body) = 0;
   // An error_body(), with Retry-After where it is given.
   virtual void refuse(int status, const std::string& message,

@@ -79,7 +79,9 @@ class FrontTest : public testing::Test {
   }
 
   void serve(ServedRequest request, std::shared_ptr<Answer> answer) {
-    if (request.path == "/echo") {
+    if (request.path == "/page") {
+      answer->send(200, "text/html; charset=utf-8", "<p>hello");
+    } else if (request.path == "/echo") {
       answer->send(200, "text/plain", request.method + "?" + request.query + " " + request.body);
     } else if (request.path == "/stream") {
       answer->begin("text/event-stream");
@@ -205,6 +207,20 @@ TEST_F(FrontTest, AKeyIsAskedForButOfHealth) {
   EXPECT_THAT(ask("GET /echo HTTP/1.1\r\nAuthorization: Bearer secrets"), HasSubstr("|401|"));
   EXPECT_THAT(ask("GET /echo HTTP/1.1\r\nAuthorization: Bearer secret"), HasSubstr("200 OK"));
   EXPECT_THAT(ask("GET /health HTTP/1.1"), HasSubstr("|404|"));
+}
+
+TEST_F(FrontTest, APageLoadsNothingButItsOwnAndMayBeFree) {
+  FrontOptions options;
+  options.api_key = "secret";
+  options.free_paths = {"/page"};
+  start(options);
+  const std::string page = ask("GET /page HTTP/1.1");
+  EXPECT_THAT(page, HasSubstr("\r\nContent-Security-Policy: default-src 'none'; script-src 'self'; "));
+  EXPECT_THAT(page, HasSubstr("\r\n\r\n<p>hello"));
+  EXPECT_THAT(ask("GET /page/ HTTP/1.1"), HasSubstr("|401|"));
+  const std::string echo = ask("GET /echo HTTP/1.1\r\nAuthorization: Bearer secret");
+  EXPECT_THAT(echo, HasSubstr("200 OK"));
+  EXPECT_THAT(echo, Not(HasSubstr("Content-Security-Policy")));
 }
 
 TEST_F(FrontTest, AClientThatGoesIsToldOf) {

@@ -1,11 +1,17 @@
 #include "server/service.h"
 
 #include <algorithm>
+#include <unistd.h>
+
 #include <array>
+#include <charconv>
 #include <map>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/files/files.h"
 #include "base/text/text.h"
+#include "server/page.h"
 #include "server/stop_strings.h"
 
 namespace assay::server {
@@ -19,6 +25,18 @@ namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr int kRetryAfter_s = 1;
+
+// Of this process, as the kernel tells it; absent: it doesn't.
+std::optional<int64_t> resident_bytes() {
+  const auto statm = read_file("/proc/self/statm");
+  if (!statm) return std::nullopt;
+  const size_t second = statm->find(' ') + 1;
+  int64_t pages = 0;
+  const auto [end, error] =
+      std::from_chars(statm->data() + second, statm->data() + statm->size(), pages);
+  if (error != std::errc()) return std::nullopt;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
 
 // One generation on its way to its client.
 class AnsweredGeneration final : public TokenListener {
@@ -249,6 +267,42 @@ struct Service::Impl {
     send(answer, {{"status", "ok"}});
   }
 
+  void page(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    answer->send(200, "text/html; charset=utf-8", std::string(page_html()));
+  }
+  void page_style(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    answer->send(200, "text/css; charset=utf-8", std::string(page_css()));
+  }
+  void page_script(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    answer->send(200, "text/javascript; charset=utf-8", std::string(page_js()));
+  }
+
+  // The page's question, once a second.
+  void status(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+    const QueueState queue = generator.state();
+    Json told = {{"model", model.name},
+                 {"architecture", model.architecture},
+                 {"dtype", model.dtype},
+                 {"device", model.device},
+                 {"mode", model.mode},
+                 {"version", model.version},
+                 {"started_s", model.started_s},
+                 {"capacity", model.capacity},
+                 {"weight_bytes", model.weight_bytes},
+                 {"cache_bytes", model.cache_bytes},
+                 {"tokenizer", tokenizer != nullptr},
+                 {"chats", chat.has_value()},
+                 {"slots", queue.slots},
+                 {"running", queue.running},
+                 {"waiting", queue.waiting},
+                 {"most_waiting", queue.most_waiting},
+                 {"prompt_tokens", counters.prompt_tokens},
+                 {"new_tokens", counters.new_tokens},
+                 {"now_ms", monotonic_now_ns() / 1'000'000}};
+    if (const auto resident = resident_bytes()) told["resident_bytes"] = *resident;
+    send(answer, told);
+  }
+
   // vLLM's question ("prompt") and llama.cpp's ("content").
   void tokenize(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
     const auto body = body_of(request, answer);
@@ -287,6 +341,10 @@ struct Service::Impl {
   }
 
   static constexpr auto kRoutes = std::to_array<Route>({
+      {"GET", "/", &Impl::page},
+      {"GET", "/page.css", &Impl::page_style},
+      {"GET", "/page.js", &Impl::page_script},
+      {"GET", "/status", &Impl::status},
       {"POST", "/v1/completions", &Impl::completion},
       {"POST", "/v1/chat/completions", &Impl::chat_completion},
       {"GET", "/v1/models", &Impl::models},
@@ -307,6 +365,10 @@ Service::Service(ServedModel model, Generator& generator, const engine::Tokenize
                  std::optional<ChatTemplate> chat)
     : impl_(new Impl{std::move(model), generator, tokenizer, std::move(chat)}) {}
 Service::~Service() = default;
+
+std::vector<std::string> Service::free_paths() {
+  return {"/health", "/", "/page.css", "/page.js"};
+}
 
 void Service::serve(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
   bool has_path = false;

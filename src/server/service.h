@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/tokenizer/tokenizer.h"
 #include "server/api.h"
@@ -21,6 +22,9 @@ class Service {
   Service(ServedModel model, Generator& generator, const engine::Tokenizer* tokenizer,
           std::optional<ChatTemplate> chat);
   ~Service();
+
+  // Paths that need no key: they tell nothing of the model.
+  static std::vector<std::string> free_paths();
 
   void serve(const ServedRequest& request, const std::shared_ptr<Answer>& answer);
 

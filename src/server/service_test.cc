@@ -394,6 +394,28 @@ TEST_F(ServiceTest, QuestionsAboutTheServerHaveAnswers) {
               HasSubstr("# TYPE assay_slots gauge\nassay_slots 2\n"));
 }
 
+TEST_F(ServiceTest, ThePageIsFreeAndTellsNothingOfTheModel) {
+  start();
+  for (const std::string& path : Service::free_paths()) {
+    const auto answer = ask(path, "", "GET");
+    EXPECT_EQ(answer->status, 200) << path;
+    EXPECT_THAT(answer->bytes, Not(HasSubstr("toy"))) << path;
+  }
+}
+
+TEST_F(ServiceTest, TheStatusCountsWhatRunsAndWhatCame) {
+  start();
+  answered("/v1/completions", {{"prompt", {5, 6}}, {"max_tokens", 3}});
+  const Json told = Json::parse(ask("/status", "", "GET")->bytes);
+  EXPECT_EQ(told["model"], "toy");
+  EXPECT_EQ(told["slots"], 2);
+  EXPECT_EQ(told["waiting"], 0);
+  EXPECT_EQ(told["prompt_tokens"], 2);
+  EXPECT_EQ(told["new_tokens"], 3);
+  EXPECT_EQ(told["tokenizer"], false);
+  EXPECT_GT(told["resident_bytes"], 1 << 20);
+}
+
 TEST(StopStrings, HoldBackWhatMayBeginOne) {
   StopStrings stops({"abc", "b\n"});
   EXPECT_EQ(stops.push("xa"), "x");

@@ -9,6 +9,58 @@ import subprocess
 import urllib.request
 import zlib
 
+# Every line of text that is seen: its box, and the box that cuts it. Text in a box that scrolls may lie beyond it.
+TEXTS = """
+const found = [];
+let passed_over = 0;
+const scrolling = new Set([...document.querySelectorAll('.scroll')].filter(box => getComputedStyle(box).overflowX === 'auto'));
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+  const element = node.parentElement;
+  if (!node.data.trim() || element.closest('title, desc, script, style')) continue;
+  if (scrolling.has(element.closest('.scroll'))) {
+    passed_over += 1;
+    continue;
+  }
+  if (!element.checkVisibility({visibilityProperty: true})) continue;
+  const head = element.closest('.choices thead');
+  if (head && getComputedStyle(head).position === 'absolute') continue;  // for screen readers alone
+  const svg = element.closest('svg');
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const boxes = svg ? [element.getBoundingClientRect()] : [...range.getClientRects()];
+  const edge = (svg || document.documentElement).getBoundingClientRect();
+  for (const box of boxes) {
+    if (box.width < 1 || box.height < 1) continue;
+    found.push({text: node.data.trim().slice(0, 60), left: box.left, right: box.right, top: box.top + scrollY,
+                bottom: box.bottom + scrollY, edges: [edge.left, edge.right, edge.top + scrollY, edge.bottom + scrollY]});
+  }
+}
+return [found, passed_over];
+"""
+
+
+def overlapping(texts):
+    """Pairs of texts that lie on one another by more than the edges of their boxes."""
+    pairs = []
+    texts = sorted(texts, key=lambda text: text["top"])
+    for i, one in enumerate(texts):
+        for other in texts[i + 1:]:
+            if other["top"] > one["bottom"] - 2.5:
+                break
+            if min(one["right"], other["right"]) - max(one["left"], other["left"]) > 1.5:
+                pairs.append((one["text"], other["text"]))
+    return pairs
+
+
+def cut(texts):
+    """Those that stick out of the panel or the page that they are in."""
+    def inside(text):
+        left, right, top, bottom = text["edges"]
+        return (text["left"] >= left - 1 and text["right"] <= right + 1
+                and text["top"] >= top - 1 and text["bottom"] <= bottom + 1)
+    return [text for text in texts if not inside(text)]
+
 
 def missing():
     """The programs that aren't there."""

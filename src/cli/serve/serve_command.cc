@@ -95,6 +95,18 @@ struct Serving {
   std::unique_ptr<server::Service> service = {};
 };
 
+std::string device_text(const engine::Device& device) {
+  const engine::DeviceInfo info = device.info();
+  if (!info.name.empty()) return info.name;
+  return fmt::format("{}, {}", info.kind,
+                     counted(static_cast<int64_t>(device.threads()), "thread"));
+}
+
+int64_t cache_bytes(const engine::CacheShape& shape) {
+  return 2 * shape.layers * shape.batch * shape.kv_heads * shape.capacity * shape.head_dim *
+         static_cast<int64_t>(engine::dtype_size_bytes(shape.dtype));
+}
+
 server::ServedModel served_model(const ServeOptions& options, const BenchedModel& found,
                                  const engine::Model& model, int64_t capacity) {
   const engine::ModelConfig& config = model.config();
@@ -102,7 +114,10 @@ server::ServedModel served_model(const ServeOptions& options, const BenchedModel
           .digest = "",
           .architecture = std::string(engine::architecture_name(config.architecture)),
           .dtype = std::string(engine::dtype_name(model.dtype())),
+          .device = device_text(model.device()),
+          .mode = options.mode,
           .weight_bytes = static_cast<int64_t>(model.weight_bytes()),
+          .cache_bytes = cache_bytes(model.cache_shape(options.slots, capacity)),
           .capacity = capacity,
           .vocab_size = config.vocab_size,
           .started_s = system_clock().wall_ns() / 1'000'000'000,
@@ -137,6 +152,7 @@ Status make_serving(const ServeOptions& options, Serving& all) {
   server::FrontOptions front{.address = options.address,
                              .port = static_cast<uint16_t>(options.port)};
   ASSAY_TRY(front.api_key, api_key(options));
+  front.free_paths = server::Service::free_paths();
   front.limits.body_bytes = static_cast<uint64_t>(options.body_mib) << 20;
   front.limits.connections = options.connections;
   front.error_body = server::api_error;
