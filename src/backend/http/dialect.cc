@@ -28,10 +28,17 @@ const Dialect* find_dialect(std::string_view name) {
 
 HttpResult<const Dialect*> probe_dialect(HttpLoop& loop, const HttpEndpoint& endpoint) {
   std::vector<std::string> asked, said;  // APIs, and each different answer
+  const Dialect* lesser = nullptr;
   for (const std::string_view name : kNames) {
     const Dialect* const dialect = find_dialect(name);
     const auto facts = dialect->facts(loop, endpoint, "");
-    if (facts) return dialect;
+    if (facts) {
+      // Another server that speaks Ollama's API too can be asked for more by the other one.
+      if (dialect != &ollama_dialect() || facts->server == kOllama) return dialect;
+      lesser = dialect;
+      continue;
+    }
+    if (lesser) break;
     const HttpFailure& failure = facts.error();
     // A server that can't be spoken to can't by another API either; nor does it take another key.
     const bool answered = failure.error_class.starts_with("http_") ||
@@ -42,6 +49,7 @@ HttpResult<const Dialect*> probe_dialect(HttpLoop& loop, const HttpEndpoint& end
     asked.emplace_back(name);
     add_once(said, failure.message);
   }
+  if (lesser) return lesser;
   return http_failure(
       http_class::kMalformed,
       fmt::format("expected a server of an API that assay knows ({}) at {}, found none: {}",

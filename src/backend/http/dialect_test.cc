@@ -215,6 +215,13 @@ Script as_ollama(const ScriptedRequest& request) {
   return whole_answer("404 page not found", 404);
 }
 
+// As assay serve, behind the APIs of both.
+Script as_both(const ScriptedRequest& request) {
+  if (request.path == "/api/version")
+    return whole_answer("{\"version\":\"0.1\",\"server\":\"assay\"}");
+  return request.path.starts_with("/api/") ? as_ollama(request) : as_openai(request);
+}
+
 HttpResult<const Dialect*> probed(ScriptedServer::Handler handler) {
   ScriptedServer server(std::move(handler));
   HttpLoop loop;
@@ -232,6 +239,14 @@ TEST(ProbeDialect, FindsTheApiThatTellsMost) {
   EXPECT_EQ(probed(as_llama_server).value()->name(), "llama_server");
   EXPECT_EQ(probed(as_openai).value()->name(), "openai");
   EXPECT_EQ(probed(as_ollama).value()->name(), "ollama");
+  EXPECT_EQ(probed(as_both).value()->name(), "openai");
+  EXPECT_EQ(probed([](const ScriptedRequest& request) {
+              return request.path.starts_with("/api/") ? as_both(request) : whole_answer("no", 404);
+            })
+                .value()
+                ->name(),
+            "ollama")
+      << "it has no other API";
   const auto none = probed([](const ScriptedRequest&) { return whole_answer("hello", 404); });
   ASSERT_FALSE(none);
   EXPECT_THAT(

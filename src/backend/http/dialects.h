@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/http/dialect.h"
 #include "base/records/json.h"
 
 namespace assay {
+
+// Server that Ollama's API tells of where it names no other.
+inline constexpr std::string_view kOllama = "ollama";
 
 const Dialect& openai_dialect();
 const Dialect& ollama_dialect();

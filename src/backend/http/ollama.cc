@@ -70,7 +70,7 @@ class Ollama final : public Dialect {
                           "expected the list of models of an Ollama server, found another answer");
     }
     ServerFacts facts;
-    facts.server = "ollama";
+    facts.server = kOllama;
     for (const Json& one : at(*tags, "models")) {
       const std::string name = text_at(one, "name");
       facts.models.push_back(name);
@@ -82,8 +82,11 @@ class Ollama final : public Dialect {
         facts.weight_bytes = static_cast<uint64_t>(*bytes);
     }
     if (facts.model.empty()) return unknown_model(model, facts.models);
-    if (const auto version = dialect::ask_json(loop, endpoint, "/api/version"))
+    if (const auto version = dialect::ask_json(loop, endpoint, "/api/version")) {
       facts.version = text_at(*version, "version");
+      const std::string other = text_at(*version, "server");
+      if (!other.empty()) facts.server = other;
+    }
     if (const auto shown =
             dialect::ask_json(loop, endpoint, "/api/show", {{"model", facts.model}})) {
       facts.chat_template = text_at(*shown, "template");
