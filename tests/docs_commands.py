@@ -2,7 +2,7 @@
 """Runs every command of a document's ```sh blocks, in order, in an empty folder: docs_commands.py DOCUMENT ASSAY PAGE [full].
 
 A command is a line that starts with "$ ". Each must exit 0, or with N where the line ends in "# exit N". `make test`
-is left to whoever runs this test; other `make` commands run in the source tree. PAGE: where the demo's page is kept, if the document has the demo.
+is left to whoever runs this test, and `assay serve` with its `curl` lines to e2e.serve; other `make` commands run in the source tree. PAGE: where the demo's page is kept, if the document has the demo.
 Without `full` the demo is a short one of a tiny model, whose kernels the compiler doesn't optimise, and studies/tiny.yaml has
 fewer repetitions.
 """
@@ -71,7 +71,7 @@ def main():
             quick = {"ASSAY_CXX": quick_compiler(pathlib.Path(folder)), "ASSAY_KERNEL_CACHE": f"{folder}/kernels"}
         ready_studies(source, pathlib.Path(folder), full)
         for command in commands(document.read_text()):
-            if command.startswith(("make test", "git clone", "cd ")):
+            if command.startswith(("make test", "git clone", "cd ", "assay serve", "curl ")):
                 continue
             wanted = re.search(r"# exit (\d+)$", command)
             wanted = int(wanted.group(1)) if wanted else 0
