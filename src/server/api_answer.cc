@@ -25,7 +25,7 @@ Json per_second(double ms, int64_t count) {
 }
 
 // As llama.cpp's server gives them.
-Json timings_of(const ApiAnswer& answer) {
+Json timings_of(const ApiChoice& answer) {
   const auto& [queue_ms, prompt_ms, generation_ms] = answer.times;
   return {{"cache_n", 0},
           {"prompt_n", answer.prompt_tokens},
@@ -40,9 +40,11 @@ Json timings_of(const ApiAnswer& answer) {
 }
 
 Json usage_of(const ApiAnswer& answer) {
+  int64_t new_tokens = 0;
+  for (const ApiChoice& choice : answer.choices) new_tokens += choice.new_tokens;
   return {{"prompt_tokens", answer.prompt_tokens},
-          {"completion_tokens", answer.new_tokens},
-          {"total_tokens", answer.prompt_tokens + answer.new_tokens},
+          {"completion_tokens", new_tokens},
+          {"total_tokens", answer.prompt_tokens + new_tokens},
           {"prompt_tokens_details", {{"cached_tokens", 0}}}};
 }
 
@@ -55,49 +57,113 @@ Json openai_error(int status, const std::string& message) {
   return {{"error", {{"message", message}, {"type", type}, {"param", nullptr}, {"code", status}}}};
 }
 
+// Texts of tokens needn't be UTF-8: their bytes stand beside them.
+Json told_token(const std::string& text, double logprob) {
+  Json bytes = Json::array();
+  for (const char byte : text) bytes.push_back(static_cast<unsigned char>(byte));
+  return {{"token", text}, {"logprob", logprob}, {"bytes", std::move(bytes)}};
+}
+
+Json chat_logprobs(std::span<const ToldToken> tokens) {
+  Json content = Json::array();
+  for (const ToldToken& token : tokens) {
+    Json told = told_token(token.text, token.logprob);
+    told["top_logprobs"] = Json::array();
+    for (const auto& [text, logprob] : token.likeliest)
+      told["top_logprobs"].push_back(told_token(text, logprob));
+    content.push_back(std::move(told));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+// Bytes that are no text are named as OpenAI's API does ("bytes:\\xc3"), since texts are keys.
+std::string key_of(const std::string& text) {
+  constexpr std::string_view kReplaced = "\uFFFD";
+  const bool is_text = to_json_line(Json(text)).find(kReplaced) == std::string::npos ||
+                       text.find(kReplaced) != std::string::npos;
+  if (is_text) return text;
+  std::string key = "bytes:";
+  for (const char byte : text) key += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return key;
+}
+
+// The token's own stands among the likeliest, even where it isn't one of them.
+Json completion_logprobs(std::span<const ToldToken> tokens) {
+  Json texts = Json::array(), logprobs = Json::array(), tops = Json::array(),
+       offsets = Json::array();
+  for (const ToldToken& token : tokens) {
+    Json top = Json::object();
+    for (const auto& [text, logprob] : token.likeliest) top.emplace(key_of(text), logprob);
+    top.emplace(key_of(token.text), token.logprob);
+    texts.push_back(key_of(token.text));
+    logprobs.push_back(token.logprob);
+    tops.push_back(std::move(top));
+    offsets.push_back(token.offset);
+  }
+  return {{"tokens", std::move(texts)},
+          {"token_logprobs", std::move(logprobs)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", std::move(offsets)}};
+}
+
 class OpenaiShape final : public AnswerShape {
  public:
   OpenaiShape(bool chat, const ServedModel& model, int64_t number)
       : chat_(chat),
-        model_(model.name),
-        id_(fmt::format("{}-{:x}-{}", chat ? "chatcmpl" : "cmpl", model.started_s, number)),
-        created_s_(system_clock().wall_ns() / 1'000'000'000) {}
+        head_(
+            {{"id", fmt::format("{}-{:x}-{}", chat ? "chatcmpl" : "cmpl", model.started_s, number)},
+             {"object", chat ? "chat.completion.chunk" : "text_completion"},
+             {"created", system_clock().wall_ns() / 1'000'000'000},
+             {"model", model.name}}),
+        event_begin_("data: " + to_json_line(head_)) {
+    event_begin_.pop_back();
+  }
 
   Json whole(const ApiAnswer& answer) const override {
-    Json choice = {{"index", 0}};
-    if (chat_) {
-      choice["message"] = {{"role", "assistant"}, {"content", answer.text}};
-    } else {
-      choice["text"] = answer.text;
+    Json json = head_;
+    if (chat_) json["object"] = "chat.completion";
+    json["choices"] = Json::array();
+    for (const ApiChoice& choice : answer.choices) {
+      Json told = {{"index", choice.index}};
+      if (chat_) {
+        told["message"] = {{"role", "assistant"}, {"content", choice.text}};
+      } else {
+        told["text"] = choice.text;
+      }
+      told["logprobs"] = answer.tells_logprobs ? logprobs_of(choice.tokens) : Json(nullptr);
+      told["finish_reason"] = reason(choice);
+      json["choices"].push_back(std::move(told));
     }
-    choice["logprobs"] = nullptr;
-    choice["finish_reason"] = finish(answer);
-    Json json = head(chat_ ? "chat.completion" : "text_completion", std::move(choice));
     json["usage"] = usage_of(answer);
-    json["timings"] = timings_of(answer);
+    if (answer.choices.size() == 1) json["timings"] = timings_of(answer.choices.front());
     return json;
   }
 
   std::string_view stream_type() const override { return "text/event-stream"; }
 
-  std::string begin() const override {
+  std::string begin(int64_t index) const override {
     if (!chat_) return "";
-    return chunk({{"delta", {{"role", "assistant"}, {"content", ""}}}}, nullptr);
+    return event(index, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}", "null", "null");
   }
 
-  std::string piece(const std::string& text) const override { return chunk(said(text), nullptr); }
+  std::string piece(int64_t index, const std::string& text,
+                    std::span<const ToldToken> tokens) const override {
+    const std::string said = to_json_line(Json(text));
+    return event(index, chat_ ? "\"delta\":{\"content\":" + said + "}" : "\"text\":" + said,
+                 tokens.empty() ? "null" : to_json_line(logprobs_of(tokens)), "null");
+  }
+
+  std::string finish(const ApiChoice& choice) const override {
+    return event(choice.index, chat_ ? "\"delta\":{}" : "\"text\":\"\"", "null",
+                 fmt::format("\"{}\"", reason(choice)),
+                 ",\"timings\":" + to_json_line(timings_of(choice)));
+  }
 
   std::string last(const ApiAnswer& answer, bool tells_usage) const override {
-    Json choice = chat_ ? Json{{"delta", Json::object()}} : Json{{"text", ""}};
-    Json end = part(std::move(choice), finish(answer));
-    end["timings"] = timings_of(answer);
-    std::string events = event_of(end);
-    if (tells_usage) {
-      Json usage = head(object(), nullptr);
-      usage["choices"] = Json::array();
-      usage["usage"] = usage_of(answer);
-      events += event_of(usage);
-    }
+    std::string events;
+    if (tells_usage)
+      events =
+          event_begin_ + ",\"choices\":[],\"usage\":" + to_json_line(usage_of(answer)) + "}\n\n";
     return events + "data: [DONE]\n\n";
   }
 
@@ -106,33 +172,21 @@ class OpenaiShape final : public AnswerShape {
   }
 
  private:
-  static const char* finish(const ApiAnswer& answer) { return answer.stopped ? "stop" : "length"; }
-  const char* object() const { return chat_ ? "chat.completion.chunk" : "text_completion"; }
-  Json said(const std::string& text) const {
-    return chat_ ? Json{{"delta", {{"content", text}}}} : Json{{"text", text}};
+  static const char* reason(const ApiChoice& choice) { return choice.stopped ? "stop" : "length"; }
+  Json logprobs_of(std::span<const ToldToken> tokens) const {
+    return chat_ ? chat_logprobs(tokens) : completion_logprobs(tokens);
   }
-  Json head(const char* object, Json choice) const {
-    return {{"id", id_},
-            {"object", object},
-            {"created", created_s_},
-            {"model", model_},
-            {"choices", Json::array({std::move(choice)})}};
-  }
-  Json part(Json choice, const Json& finish_reason) const {
-    Json whole = {{"index", 0}};
-    whole.update(choice);
-    whole["logprobs"] = nullptr;
-    whole["finish_reason"] = finish_reason;
-    return head(object(), std::move(whole));
-  }
-  std::string chunk(Json choice, const Json& finish_reason) const {
-    return event_of(part(std::move(choice), finish_reason));
+  // Put together of texts, as there is one for each token of each stream.
+  std::string event(int64_t index, const std::string& said, const std::string& logprobs,
+                    const std::string& finish_reason, const std::string& further = "") const {
+    return fmt::format(
+        "{},\"choices\":[{{\"index\":{},{},\"logprobs\":{},\"finish_reason\":{}}}]{}}}\n\n",
+        event_begin_, index, said, logprobs, finish_reason, further);
   }
 
   bool chat_;
-  std::string model_;
-  std::string id_;
-  int64_t created_s_;
+  Json head_;
+  std::string event_begin_;  // without the end of its object
 };
 
 int64_t ns_of(double ms) {
@@ -154,32 +208,34 @@ class OllamaShape final : public AnswerShape {
   OllamaShape(bool chat, const ServedModel& model) : chat_(chat), model_(model.name) {}
 
   Json whole(const ApiAnswer& answer) const override {
-    Json json = line(answer.text, true);
-    json["done_reason"] = answer.stopped ? "stop" : "length";
-    const auto& [queue_ms, prompt_ms, generation_ms] = answer.times;
-    json["total_duration"] = ns_of(queue_ms + prompt_ms + generation_ms);
-    json["load_duration"] = 0;
-    json["prompt_eval_count"] = answer.prompt_tokens;
-    json["prompt_eval_duration"] = ns_of(prompt_ms);
-    json["eval_count"] = answer.new_tokens;
-    json["eval_duration"] = ns_of(generation_ms);
-    return json;
+    return last_line(answer.choices.front(), answer.choices.front().text);
   }
   std::string_view stream_type() const override { return "application/x-ndjson"; }
-  std::string begin() const override { return ""; }
-  std::string piece(const std::string& text) const override {
+  std::string begin(int64_t) const override { return ""; }
+  std::string piece(int64_t, const std::string& text, std::span<const ToldToken>) const override {
     return to_json_line(line(text, false)) + "\n";
   }
+  std::string finish(const ApiChoice&) const override { return ""; }
   std::string last(const ApiAnswer& answer, bool) const override {
-    ApiAnswer end = answer;
-    end.text.clear();
-    return to_json_line(whole(end)) + "\n";
+    return to_json_line(last_line(answer.choices.front(), "")) + "\n";
   }
   std::string failure(const std::string& message) const override {
     return to_json_line({{"error", message}}) + "\n";
   }
 
  private:
+  Json last_line(const ApiChoice& choice, const std::string& text) const {
+    Json json = line(text, true);
+    json["done_reason"] = choice.stopped ? "stop" : "length";
+    const auto& [queue_ms, prompt_ms, generation_ms] = choice.times;
+    json["total_duration"] = ns_of(queue_ms + prompt_ms + generation_ms);
+    json["load_duration"] = 0;
+    json["prompt_eval_count"] = choice.prompt_tokens;
+    json["prompt_eval_duration"] = ns_of(prompt_ms);
+    json["eval_count"] = choice.new_tokens;
+    json["eval_duration"] = ns_of(generation_ms);
+    return json;
+  }
   Json line(const std::string& text, bool done) const {
     Json json = {{"model", model_}, {"created_at", timestamp_now()}};
     if (chat_) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kRequest = "request";
 constexpr int64_t kMostTokens = 1'000'000;
+constexpr int64_t kMostLikeliest = 20;
 constexpr size_t kMostStops = 16;
 constexpr size_t kMostStopBytes = 1000;
 
@@ -29,25 +30,17 @@ std::unexpected<Error> refuse(std::string_view key, std::string_view expected, c
   return bad_input("{}: expected {}, found {}", key, expected, quoted_excerpt(to_json_line(found)));
 }
 
-Result<std::optional<int64_t>> count_at(const Json& object, std::string_view key, int64_t least) {
+Result<std::optional<int64_t>> count_at(const Json& object, std::string_view key, int64_t least,
+                                        int64_t most = kMostTokens) {
   const Json& value = at(object, key);
   if (value.is_null()) return std::nullopt;
-  const bool fits = value.is_number_integer() && value >= least && value <= kMostTokens;
-  if (!fits)
-    return refuse(key, fmt::format("a whole number from {} to {}", least, kMostTokens), value);
+  const bool fits = value.is_number_integer() && value >= least && value <= most;
+  if (!fits) return refuse(key, fmt::format("a whole number from {} to {}", least, most), value);
   return value.get<int64_t>();
 }
 
 Result<bool> flag_at(const Json& object, std::string_view key, bool otherwise) {
   return json_bool_or(object, key, otherwise, kRequest);
-}
-
-// A number that has to be this, or absent.
-Status demand_neutral(const Json& object, std::string_view key, double neutral,
-                      std::string_view why) {
-  const Json& value = at(object, key);
-  if (value.is_null() || (value.is_number() && value.get<double>() == neutral)) return {};
-  return refuse(key, fmt::format("{:g}, since {}", neutral, why), value);
 }
 
 Status demand_nothing(const Json& object, std::string_view key, std::string_view why) {
@@ -168,31 +161,34 @@ Result<std::vector<int32_t>> ids_of(const Json& list) {
   return ids;
 }
 
-Status read_prompt(const Json& body, ApiRequest& request) {
-  const Json* prompt = &at(body, "prompt");
-  const bool is_list = prompt->is_array() && !prompt->empty() &&
-                       (prompt->front().is_array() || prompt->front().is_string());
-  if (is_list) {
-    if (prompt->size() > 1)
-      return bad_input("prompt: expected one prompt a request, found {}", prompt->size());
-    prompt = &prompt->front();
-  }
-  if (prompt->is_string()) {
-    request.prompt = prompt->get<std::string>();
+Result<ApiPrompt> prompt_of(const Json& prompt) {
+  if (prompt.is_string()) return prompt.get<std::string>();
+  if (!prompt.is_array()) return refuse("prompt", "a text or token ids", prompt);
+  return ids_of(prompt);
+}
+
+// A text, token ids, or a list of such.
+Status read_prompts(const Json& body, ApiRequest& request) {
+  const Json& prompt = at(body, "prompt");
+  const bool is_list = prompt.is_array() && !prompt.empty() &&
+                       (prompt.front().is_array() || prompt.front().is_string());
+  if (!is_list) {
+    ASSAY_TRY(request.prompts.emplace_back(), prompt_of(prompt));
     return {};
   }
-  if (!prompt->is_array()) return refuse("prompt", "a text or token ids", *prompt);
-  ASSAY_TRY(request.prompt, ids_of(*prompt));
+  for (const Json& one : prompt) {
+    ASSAY_TRY(request.prompts.emplace_back(), prompt_of(one));
+  }
   return {};
 }
 
 Status read_openai(const Json& body, ApiRequest& request) {
   ASSAY_CHECK(read_sampling(body, request.sampling));
-  constexpr std::string_view kNoLogprobs = "this server tells no probabilities";
-  ASSAY_CHECK(demand_nothing(body, "logprobs", kNoLogprobs));
-  ASSAY_CHECK(demand_nothing(body, "top_logprobs", kNoLogprobs));
-  ASSAY_CHECK(demand_neutral(body, "n", 1, "the likeliest answer is one"));
-  ASSAY_CHECK(demand_neutral(body, "best_of", 1, "the likeliest answer is one"));
+  ASSAY_TRY(const auto choices, count_at(body, "n", 1, kMostChoices));
+  request.choices = choices.value_or(1);
+  ASSAY_TRY(const auto best_of, count_at(body, "best_of", 1));
+  if (best_of && *best_of != request.choices)
+    return refuse("best_of", "n, since none is left out", at(body, "best_of"));
   ASSAY_CHECK(demand_nothing(body, "suffix", "the model goes on from a prompt alone"));
   ASSAY_CHECK(demand_nothing(body, "tools", "this server calls no tools"));
   const Json& format = at(body, "response_format");
@@ -220,6 +216,7 @@ Status read_ollama(const Json& body, ApiRequest& request) {
   ASSAY_CHECK(demand_nothing(body, "format", "answers are plain text"));
   ASSAY_CHECK(demand_nothing(body, "template", "the model's own is used"));
   ASSAY_CHECK(demand_nothing(body, "suffix", "the model goes on from a prompt alone"));
+  ASSAY_CHECK(demand_nothing(body, "logprobs", "only OpenAI's API tells probabilities here"));
   ASSAY_TRY(const auto most, count_at(options, "num_predict", -2));
   if (most && *most >= 0) request.most_tokens = std::max<int64_t>(*most, 1);
   request.cut_to_room = true;
@@ -231,15 +228,26 @@ Status read_ollama(const Json& body, ApiRequest& request) {
 Status read_completion(const Json& body, ApiRequest& request) {
   constexpr int64_t kDefaultTokens = 16;  // this API's
   ASSAY_CHECK(read_openai(body, request));
-  ASSAY_CHECK(read_prompt(body, request));
+  ASSAY_CHECK(read_prompts(body, request));
   ASSAY_TRY(request.echo, flag_at(body, "echo", false));
+  ASSAY_TRY(request.likeliest, count_at(body, "logprobs", 0, kMostLikeliest));
+  if (request.likeliest && request.echo)
+    return refuse("logprobs", "nothing beside echo, since a prompt's own aren't computed",
+                  at(body, "logprobs"));
   if (!request.most_tokens) request.most_tokens = kDefaultTokens;
   return {};
 }
 
 Status read_chat(const Json& body, ApiRequest& request) {
   ASSAY_CHECK(read_openai(body, request));
-  ASSAY_TRY(request.prompt, messages_at(body));
+  ASSAY_TRY(request.prompts.emplace_back(), messages_at(body));
+  ASSAY_TRY(const bool tells_logprobs, flag_at(body, "logprobs", false));
+  ASSAY_TRY(const auto likeliest, count_at(body, "top_logprobs", 0, kMostLikeliest));
+  if (tells_logprobs) {
+    request.likeliest = likeliest.value_or(0);
+  } else if (likeliest.value_or(0) > 0) {
+    return refuse("logprobs", "true beside top_logprobs", at(body, "logprobs"));
+  }
   return {};
 }
 
@@ -249,27 +257,26 @@ Status read_ollama_generate(const Json& body, ApiRequest& request) {
   ASSAY_TRY(const std::string system, json_string_or(body, "system", "", kRequest));
   ASSAY_TRY(const bool raw, flag_at(body, "raw", false));
   if (raw) {
-    request.prompt = text;
+    request.prompts.emplace_back(text);
     return {};
   }
   std::vector<ChatMessage> messages;
   if (!system.empty()) messages.push_back({"system", system});
   messages.push_back({"user", text});
-  request.prompt = std::move(messages);
+  request.prompts.emplace_back(std::move(messages));
   request.needs_template = false;
   return {};
 }
 
 Status read_ollama_chat(const Json& body, ApiRequest& request) {
   ASSAY_CHECK(read_ollama(body, request));
-  ASSAY_TRY(request.prompt, messages_at(body));
+  ASSAY_TRY(request.prompts.emplace_back(), messages_at(body));
   return {};
 }
 
 }  // namespace
 
 Result<ApiRequest> parse_api_request(ApiKind kind, const Json& body) {
-  if (!body.is_object()) return bad_input("request: expected a JSON object, found another value");
   const auto read = [&] {
     switch (kind) {
       case ApiKind::kCompletion:
@@ -285,6 +292,9 @@ Result<ApiRequest> parse_api_request(ApiKind kind, const Json& body) {
   }();
   ApiRequest request;
   ASSAY_CHECK(read(body, request));
+  const int64_t all = std::ssize(request.prompts) * request.choices;
+  if (all > kMostChoices)
+    return bad_input("n: expected at most {} answers to a request, found {}", kMostChoices, all);
   return request;
 }
 

@@ -32,6 +32,7 @@ class BatchEngine final : public SlotEngine {
     return {};
   }
   int32_t next(int64_t slot) const override { return batch_.next(slot); }
+  std::span<const float> logits(int64_t slot) const override { return batch_.logits(slot); }
   bool ends_text(int32_t id) const override { return std::ranges::find(ends_, id) != ends_.end(); }
 
  private:

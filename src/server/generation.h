@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -19,6 +20,15 @@ struct TokenAsk {
   int64_t least_tokens = 0;     // an id that ends texts doesn't end this one before
   bool ignore_ends = false;     // no id does
   engine::Sampling sampling = {};
+  // So many of the likeliest tokens' probabilities are told beside each token's own; absent: none
+  // is.
+  std::optional<int64_t> likeliest = {};
+};
+
+// Natural logarithms of the probabilities that the model itself gave, before sampling changed them.
+struct TokenLogprobs {
+  double chosen = 0;
+  std::vector<std::pair<int32_t, double>> likeliest = {};  // ids, the likeliest first
 };
 
 enum class Finish {
@@ -39,8 +49,9 @@ struct GenerationTimes {
 class TokenListener {
  public:
   virtual ~TokenListener() = default;
-  // True: go on. The id that ends a text isn't among them.
-  virtual bool tokens(std::span<const int32_t> ids) = 0;
+  // True: go on. The id that ends a text isn't among them. `logprobs` has an entry for each id, or
+  // none where they weren't asked for.
+  virtual bool tokens(std::span<const int32_t> ids, std::span<const TokenLogprobs> logprobs) = 0;
   // The last call. `error` is empty but for kFailed.
   virtual void ended(Finish finish, const GenerationTimes& times, const std::string& error) = 0;
 };

@@ -350,7 +350,11 @@ class ConnectionServer {
     if (bound.is_loopback() && !is_own_host(host_name(standard(head[http::field::host])))) {
       return Refusal{403, "expected a Host of this machine's loopback, found another"};
     }
-    const bool is_free = std::ranges::find(options.free_paths, connection_->path) != options.free_paths.end();
+    // Without this a page of any site could have this machine compute, though it couldn't read.
+    if (head["Sec-Fetch-Site"] == "cross-site" && head[http::field::origin].starts_with("http"))
+      return Refusal{403, "expected no request from another site's page, found one"};
+    const bool is_free =
+        std::ranges::find(options.free_paths, connection_->path) != options.free_paths.end();
     if (options.api_key.empty() || is_free) return std::nullopt;
     const std::string_view given = standard(head[http::field::authorization]);
     constexpr std::string_view kScheme = "Bearer ";

@@ -49,7 +49,8 @@ struct ServedRequest {
 class Answer {
  public:
   virtual ~Answer() = default;
-  // Of type text/html it is a page that loads nothing but this server's own, and is framed by none.
+  // An answer of type text/html is a page that loads nothing but this server's own, and is framed
+  // by none.
   virtual void send(int status, std::string_view type, std::string body) = 0;
   // An error_body(), with Retry-After where it is given.
   virtual void refuse(int status, const std::string& message,

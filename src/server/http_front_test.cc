@@ -198,6 +198,17 @@ TEST_F(FrontTest, OnLoopbackTheHostHasToBeThisMachine) {
   }
 }
 
+TEST_F(FrontTest, APageOfAnotherSiteIsRefused) {
+  start();
+  const auto asked = [&](std::string_view site, std::string_view origin) {
+    return ask(
+        fmt::format("POST /echo HTTP/1.1\r\nSec-Fetch-Site: {}\r\nOrigin: {}", site, origin));
+  };
+  EXPECT_THAT(asked("cross-site", "https://evil.example"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(asked("same-origin", "http://localhost"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(asked("cross-site", "vscode-webview://x"), StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(FrontTest, AKeyIsAskedForButOfHealth) {
   FrontOptions options;
   options.api_key = "secret";
@@ -215,7 +226,8 @@ TEST_F(FrontTest, APageLoadsNothingButItsOwnAndMayBeFree) {
   options.free_paths = {"/page"};
   start(options);
   const std::string page = ask("GET /page HTTP/1.1");
-  EXPECT_THAT(page, HasSubstr("\r\nContent-Security-Policy: default-src 'none'; script-src 'self'; "));
+  EXPECT_THAT(page,
+              HasSubstr("\r\nContent-Security-Policy: default-src 'none'; script-src 'self'; "));
   EXPECT_THAT(page, HasSubstr("\r\n\r\n<p>hello"));
   EXPECT_THAT(ask("GET /page/ HTTP/1.1"), HasSubstr("|401|"));
   const std::string echo = ask("GET /echo HTTP/1.1\r\nAuthorization: Bearer secret");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "server/logprobs.h"
 
 namespace assay::server {
 namespace {
@@ -176,8 +177,18 @@ struct Scheduler::Impl {
       return false;
     }
     one.latest = id;
-    deliver([this, number = one.of.number, listener = one.of.listener, id] {
-      if (!listener->tokens(std::span(&id, 1))) stop(number);
+    std::vector<TokenLogprobs> logprobs;
+    if (wanted.likeliest) {
+      const auto logits = engine->logits(one.slot);
+      if (logits.empty()) {
+        end(one, Finish::kFailed, "logits: expected them from the engine, found none");
+        return false;
+      }
+      logprobs.push_back(token_logprobs(logits, id, *wanted.likeliest));
+    }
+    deliver([this, number = one.of.number, listener = one.of.listener, id,
+             logprobs = std::move(logprobs)] {
+      if (!listener->tokens(std::span(&id, 1), logprobs)) stop(number);
     });
     const bool is_full = std::ssize(wanted.prompt) + one.made >= capacity;
     if (one.made < wanted.most_tokens && !is_full) return true;

@@ -29,6 +29,8 @@ class SlotEngine {
   virtual Status extend(int64_t slot, std::span<const int32_t> ids) = 0;  // of a prompt, in parts
   virtual Status step(std::span<const FedToken> fed) = 0;                 // a token a slot
   virtual int32_t next(int64_t slot) const = 0;  // chosen by the latest extend() or step() of it
+  // [vocab], of which next() was chosen; empty: they can't be had.
+  virtual std::span<const float> logits(int64_t slot) const = 0;
   virtual bool ends_text(int32_t id) const = 0;
 };
 

@@ -1,32 +1,25 @@
 #include "server/service.h"
 
-#include <algorithm>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <map>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/files/files.h"
 #include "base/text/text.h"
+#include "server/answered_request.h"
 #include "server/page.h"
-#include "server/stop_strings.h"
 
 namespace assay::server {
-
-struct ServiceCounters {
-  int64_t ok = 0, refused = 0, cancelled = 0, failed = 0;
-  int64_t prompt_tokens = 0, new_tokens = 0;
-};
-
 namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr int kRetryAfter_s = 1;
 
-// Of this process, as the kernel tells it; absent: it doesn't.
+// Memory of this process, as the kernel tells it; absent: it doesn't.
 std::optional<int64_t> resident_bytes() {
   const auto statm = read_file("/proc/self/statm");
   if (!statm) return std::nullopt;
@@ -37,87 +30,6 @@ std::optional<int64_t> resident_bytes() {
   if (error != std::errc()) return std::nullopt;
   return pages * ::sysconf(_SC_PAGESIZE);
 }
-
-// One generation on its way to its client.
-class AnsweredGeneration final : public TokenListener {
- public:
-  AnsweredGeneration(std::shared_ptr<Answer> answer, std::unique_ptr<AnswerShape> shape,
-                     const ApiRequest& request, const engine::Tokenizer* tokenizer,
-                     ServiceCounters& counters)
-      : answer_(std::move(answer)),
-        shape_(std::move(shape)),
-        stops_(request.stops),
-        stream_(request.stream),
-        tells_usage_(request.tells_usage),
-        counters_(counters) {
-    if (tokenizer) text_.emplace(*tokenizer);
-  }
-
-  void begin(int64_t prompt_tokens, const std::string& echo) {
-    told_.prompt_tokens = prompt_tokens;
-    counters_.prompt_tokens += prompt_tokens;
-    if (stream_) {
-      answer_->begin(shape_->stream_type());
-      answer_->write(shape_->begin());
-    }
-    say(echo);
-  }
-
-  bool tokens(std::span<const int32_t> ids) override {
-    if (stops_.found()) return false;
-    for (const int32_t id : ids) {
-      ++told_.new_tokens;
-      ++counters_.new_tokens;
-      say(stops_.push(text_ ? text_->push(id) : fmt::format("{} ", id)));
-      if (stops_.found()) return false;
-    }
-    return true;
-  }
-
-  void ended(Finish finish, const GenerationTimes& times, const std::string& error) override {
-    told_.times = times;
-    if (finish == Finish::kFailed) return fail(error);
-    if (finish == Finish::kCancelled && !stops_.found()) {
-      ++counters_.cancelled;
-      return;
-    }
-    told_.stopped = finish == Finish::kStop || stops_.found();
-    if (text_) say(stops_.push(text_->finish()));
-    told_.stopped = told_.stopped || stops_.found();
-    say(stops_.finish());
-    ++counters_.ok;
-    if (!stream_) return answer_->send(200, kJson, to_json_line(shape_->whole(told_)));
-    answer_->write(shape_->last(told_, tells_usage_));
-    answer_->end();
-  }
-
- private:
-  void say(const std::string& text) {
-    if (text.empty()) return;
-    if (stream_) {
-      answer_->write(shape_->piece(text));
-    } else {
-      told_.text += text;
-    }
-  }
-
-  void fail(const std::string& error) {
-    ++counters_.failed;
-    if (!stream_) return answer_->refuse(500, error);
-    answer_->write(shape_->failure(error));
-    // Without the stream's last event and its end a client knows that it is cut.
-    answer_.reset();
-  }
-
-  std::shared_ptr<Answer> answer_;
-  std::unique_ptr<AnswerShape> shape_;
-  StopStrings stops_;
-  bool stream_;
-  bool tells_usage_;
-  ServiceCounters& counters_;
-  std::optional<engine::TokenStream> text_;
-  ApiAnswer told_;
-};
 
 }  // namespace
 
@@ -175,11 +87,10 @@ struct Service::Impl {
     return tokenizer->encode(text, add_special);
   }
 
-  Result<std::vector<int32_t>> ids_of(const ApiRequest& request) const {
-    if (const auto* const ids = std::get_if<std::vector<int32_t>>(&request.prompt)) return *ids;
-    if (const auto* const text = std::get_if<std::string>(&request.prompt))
-      return encode(*text, true);
-    const auto& messages = std::get<std::vector<ChatMessage>>(request.prompt);
+  Result<std::vector<int32_t>> ids_of(const ApiRequest& request, const ApiPrompt& prompt) const {
+    if (const auto* const ids = std::get_if<std::vector<int32_t>>(&prompt)) return *ids;
+    if (const auto* const text = std::get_if<std::string>(&prompt)) return encode(*text, true);
+    const auto& messages = std::get<std::vector<ChatMessage>>(prompt);
     if (chat) {
       ASSAY_TRY(const std::string text, chat->render(messages));
       return encode(text, false);  // the template has the special tokens
@@ -192,9 +103,9 @@ struct Service::Impl {
     return encode(text, true);
   }
 
-  Result<TokenAsk> token_ask(const ApiRequest& request) const {
+  Result<TokenAsk> token_ask(const ApiRequest& request, const ApiPrompt& prompt) const {
     TokenAsk ask;
-    ASSAY_TRY(ask.prompt, ids_of(request));
+    ASSAY_TRY(ask.prompt, ids_of(request, prompt));
     if (ask.prompt.empty()) return bad_input("prompt: expected at least one token, found none");
     for (const int32_t id : ask.prompt) {
       if (id < 0 || id >= model.vocab_size)
@@ -209,6 +120,7 @@ struct Service::Impl {
     ask.least_tokens = request.least_tokens;
     ask.ignore_ends = request.ignore_ends;
     ask.sampling = request.sampling;
+    ask.likeliest = request.likeliest;
     ASSAY_CHECK(engine::check_sampling(ask.sampling, model.vocab_size));
     return ask;
   }
@@ -216,23 +128,26 @@ struct Service::Impl {
   void generate(ApiKind kind, const ServedRequest& asked, const std::shared_ptr<Answer>& answer) {
     const auto body = body_of(asked, answer);
     if (!body || !is_served(*body, answer)) return;
-    const auto request = parse_api_request(kind, *body);
+    auto request = parse_api_request(kind, *body);
     if (!request) return refuse(answer, 400, request.error().message);
-    auto ask = token_ask(*request);
-    if (!ask) return refuse(answer, 400, ask.error().message);
-    const int64_t prompt_tokens = std::ssize(ask->prompt);
-    std::string echo;
-    if (request->echo && tokenizer) echo = tokenizer->decode(ask->prompt, true);
-    auto generation = std::make_shared<AnsweredGeneration>(
-        answer, answer_shape(kind, model, numbers++), *request, tokenizer, counters);
-    const auto number = generator.ask(*std::move(ask), generation);
-    if (!number) {
+    std::vector<TokenAsk> asks;
+    for (const ApiPrompt& prompt : request->prompts) {
+      auto ask = token_ask(*request, prompt);
+      if (!ask) return refuse(answer, 400, ask.error().message);
+      asks.push_back(*std::move(ask));
+    }
+    request->prompts.clear();
+    const auto under_way =
+        std::make_shared<AnsweredRequest>(answer, answer_shape(kind, model, numbers++),
+                                          *std::move(request), tokenizer, generator, counters);
+    if (!under_way->ask(asks)) {
       ++counters.refused;
       return answer->refuse(503, "expected fewer requests, found as many waiting as may",
                             kRetryAfter_s);
     }
-    answer->when_gone([this, number = *number] { generator.cancel(number); });
-    generation->begin(prompt_tokens, echo);
+    answer->when_gone([under_way = std::weak_ptr(under_way)] {
+      if (const auto gone = under_way.lock()) gone->cancel();
+    });
   }
 
   void completion(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
@@ -261,7 +176,7 @@ struct Service::Impl {
     if (body && is_served(*body, answer)) send(answer, ollama_show(model, chat.has_value()));
   }
   void version(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
-    send(answer, {{"version", model.version}});
+    send(answer, {{"version", model.version}, {"server", "assay"}});  // so it isn't Ollama
   }
   void health(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
     send(answer, {{"status", "ok"}});

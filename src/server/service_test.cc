@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -61,7 +62,17 @@ class CountingEngine final : public SlotEngine {
   }
   int32_t next(int64_t slot) const override { return latest_[static_cast<size_t>(slot)]; }
   bool ends_text(int32_t id) const override { return id == kEnd; }
+  // 0, but of the next token 2 and of the one behind it 1.
+  std::span<const float> logits(int64_t slot) const override {
+    if (no_logits) return {};
+    const auto next_id = static_cast<size_t>(next(slot));
+    logits_.assign(101, 0);
+    logits_[next_id] = 2;
+    logits_[next_id + 1] = 1;
+    return std::span(logits_).first(100);
+  }
 
+  bool no_logits = false;
   std::vector<int64_t> chunks = {};
   bool gated = false;
   std::counting_semaphore<> gate{0};  // an extend() waits for one each
@@ -71,6 +82,7 @@ class CountingEngine final : public SlotEngine {
  private:
   std::vector<int32_t> latest_;
   std::set<int64_t> used_ = {};
+  mutable std::vector<float> logits_ = {};
 };
 
 // An answer as its client sees it.
@@ -110,6 +122,15 @@ ServedModel toy() {
   model.capacity = 50;
   model.vocab_size = 100;
   return model;
+}
+
+// The events of a stream.
+std::vector<std::string> events_of(const std::string& bytes) {
+  std::vector<std::string> events;
+  for (const std::string& line : split(bytes, '\n')) {
+    if (line.starts_with("data: ")) events.push_back(line.substr(6));
+  }
+  return events;
 }
 
 class ServiceTest : public testing::Test {
@@ -187,10 +208,7 @@ TEST_F(ServiceTest, AStreamHasAnEventATokenAFinishUsageAndDone) {
                                               {"stream_options", {{"include_usage", true}}}});
   until([&] { return answer->done; });
   EXPECT_EQ(answer->type, "text/event-stream");
-  std::vector<std::string> events;
-  for (const std::string& line : split(answer->bytes, '\n')) {
-    if (line.starts_with("data: ")) events.push_back(line.substr(6));
-  }
+  const std::vector<std::string> events = events_of(answer->bytes);
   ASSERT_EQ(events.size(), 5u);
   EXPECT_EQ(Json::parse(events[0])["choices"][0]["text"], "6 ");
   EXPECT_TRUE(Json::parse(events[1])["choices"][0]["finish_reason"].is_null());
@@ -228,10 +246,11 @@ TEST_F(ServiceTest, OllamasAnswersAreLinesWithCountsOnTheLast) {
   EXPECT_THAT(refused("/api/generate", {{"model", "other"}, {"prompt", "x"}}, 404),
               HasSubstr("expected \"toy\", found"));
   const auto shape = answer_shape(ApiKind::kOllamaChat, toy(), 0);
-  const Json piece = Json::parse(shape->piece("hi"));
+  const Json piece = Json::parse(shape->piece(0, "hi", {}));
   EXPECT_EQ(piece["message"]["content"], "hi");
   EXPECT_EQ(piece["done"], false);
-  const Json last = Json::parse(shape->last({"", true, 3, 4, {1, 2, 5}}, true));
+  const Json last = Json::parse(shape->last(
+      {{{.stopped = true, .prompt_tokens = 3, .new_tokens = 4, .times = {1, 2, 5}}}}, true));
   EXPECT_EQ(last["done"], true);
   EXPECT_EQ(last["done_reason"], "stop");
   EXPECT_EQ(last["prompt_eval_count"], 3);
@@ -252,8 +271,10 @@ TEST_F(ServiceTest, WhatCantBeHadIsRefusedByName) {
   EXPECT_THAT(with("top_p", 0), HasSubstr("top_p: expected"));
   EXPECT_THAT(with("logit_bias", {{"x", 1}}), HasSubstr("logit_bias: expected token ids"));
   EXPECT_THAT(with("seed", 1.5), HasSubstr("seed: expected"));
-  EXPECT_THAT(with("n", 2), HasSubstr("n: expected 1"));
-  EXPECT_THAT(with("logprobs", 5), HasSubstr("logprobs: expected nothing"));
+  EXPECT_THAT(with("n", 129), HasSubstr("n: expected a whole number from 1 to 128"));
+  EXPECT_THAT(with("best_of", 2),
+              HasSubstr("best_of: expected n, since none is left out, found \"2\""));
+  EXPECT_THAT(with("logprobs", 21), HasSubstr("logprobs: expected a whole number from 0 to 20"));
   EXPECT_THAT(with("max_tokens", 0), HasSubstr("max_tokens: expected a whole number from 1"));
   EXPECT_THAT(with("max_tokens", 1e300), HasSubstr("max_tokens: expected a whole number"));
   EXPECT_THAT(with("max_tokens", 50),
@@ -261,7 +282,8 @@ TEST_F(ServiceTest, WhatCantBeHadIsRefusedByName) {
   EXPECT_THAT(with("prompt", {1, 100}), HasSubstr("expected ids below 100, found 100"));
   EXPECT_THAT(with("prompt", {-1}), HasSubstr("token ids"));
   EXPECT_THAT(with("prompt", Json::array()), HasSubstr("at least one token"));
-  EXPECT_THAT(with("prompt", {{1}, {2}}), HasSubstr("one prompt a request, found 2"));
+  EXPECT_THAT(with("prompt", {{1}, 2}), HasSubstr("prompt: expected a text or token ids, found"));
+  EXPECT_THAT(with("prompt", std::vector<Json>(129, {1})), HasSubstr("at most 128 answers"));
   EXPECT_THAT(with("prompt", "text"), HasSubstr("since the model has no tokenizer"));
   EXPECT_THAT(with("stop", ""), HasSubstr("stop: expected texts"));
   EXPECT_THAT(with("stream", "yes"), HasSubstr("stream"));
@@ -392,6 +414,146 @@ TEST_F(ServiceTest, QuestionsAboutTheServerHaveAnswers) {
   EXPECT_EQ(ask("/health", "", "HEAD")->status, 200);
   EXPECT_THAT(ask("/metrics", "", "GET")->bytes,
               HasSubstr("# TYPE assay_slots gauge\nassay_slots 2\n"));
+}
+
+TEST_F(ServiceTest, ACompletionTellsProbabilitiesWhereTheyAreAskedFor) {
+  start();
+  const double norm = std::log(std::exp(2) + std::exp(1) + 98);
+  Json body = {{"prompt", {5}}, {"max_tokens", 2}, {"logprobs", 3}};
+  const Json told = answered("/v1/completions", body)["choices"][0]["logprobs"];
+  EXPECT_EQ(told["tokens"], (Json{"6 ", "7 "}));
+  EXPECT_EQ(told["text_offset"], (Json{0, 2}));
+  EXPECT_NEAR(told["token_logprobs"][1].get<double>(), 2 - norm, 1e-6);
+  EXPECT_EQ(told["top_logprobs"][0].size(), 3u);
+  EXPECT_NEAR(told["top_logprobs"][0]["7 "].get<double>(), 1 - norm, 1e-6);
+  EXPECT_NEAR(told["top_logprobs"][0]["0 "].get<double>(), -norm, 1e-6) << "the smallest id of 98";
+  body["logprobs"] = 0;
+  EXPECT_EQ(answered("/v1/completions", body)["choices"][0]["logprobs"]["top_logprobs"][0].size(),
+            1u);
+  body.erase("logprobs");
+  EXPECT_TRUE(answered("/v1/completions", body)["choices"][0]["logprobs"].is_null());
+  body.update({{"logprobs", 1}, {"echo", true}});
+  EXPECT_THAT(refused("/v1/completions", body),
+              HasSubstr("logprobs: expected nothing beside echo"));
+}
+
+TEST_F(ServiceTest, AStreamTellsEachTokensProbabilityOnce) {
+  start();
+  const auto answer = ask("/v1/completions", {{"prompt", {5}},
+                                              {"max_tokens", 9},
+                                              {"stop", "10 x"},  // holds text back in between
+                                              {"logprobs", 1},
+                                              {"stream", true}});
+  until([&] { return answer->done; });
+  std::string text;
+  std::vector<std::string> tokens;
+  for (const std::string& event : events_of(answer->bytes)) {
+    if (event == "[DONE]") continue;
+    const Json choice = Json::parse(event)["choices"][0];
+    text += choice["text"];
+    if (choice["logprobs"].is_null()) continue;
+    for (const Json& token : choice["logprobs"]["tokens"]) tokens.push_back(token);
+  }
+  EXPECT_EQ(text, "6 7 8 9 10 11 12 13 14 ");
+  EXPECT_EQ(join(tokens, ""), text);
+  EXPECT_EQ(tokens.size(), 9u);
+}
+
+TEST_F(ServiceTest, AConversationTellsProbabilitiesWithTheirBytes) {
+  const std::vector<ToldToken> tokens = {{"h\xc3", 0, -0.5, {{"h\xc3", -0.5}, {"x", -1}}}};
+  const auto shape = answer_shape(ApiKind::kChat, toy(), 0);
+  const Json piece = Json::parse(shape->piece(1, "h", tokens).substr(6));
+  EXPECT_EQ(piece["choices"][0]["index"], 1);
+  const Json told = piece["choices"][0]["logprobs"]["content"][0];
+  EXPECT_EQ(told["token"], "h\uFFFD");
+  EXPECT_EQ(told["bytes"], (Json{0x68, 0xc3}));
+  EXPECT_EQ(told["logprob"], -0.5);
+  EXPECT_EQ(told["top_logprobs"][1]["token"], "x");
+  const Json told_texts = Json::parse(answer_shape(ApiKind::kCompletion, toy(), 0)
+                                          ->piece(0, "", tokens)
+                                          .substr(6))["choices"][0]["logprobs"];
+  EXPECT_EQ(told_texts["tokens"], (Json{"bytes:\\x68\\xc3"})) << "two such may not be one key";
+  EXPECT_EQ(told_texts["top_logprobs"][0], (Json{{"bytes:\\x68\\xc3", -0.5}, {"x", -1}}));
+  const Json messages = Json::array({{{"role", "user"}, {"content", "x"}}});
+  const auto asked = [&](const Json& members) {
+    Json body = {{"messages", messages}};
+    body.update(members);
+    return parse_api_request(ApiKind::kChat, body);
+  };
+  EXPECT_EQ(asked({{"logprobs", true}, {"top_logprobs", 2}})->likeliest, 2);
+  EXPECT_EQ(asked({{"logprobs", true}})->likeliest, 0);
+  EXPECT_EQ(asked({{"logprobs", false}})->likeliest, std::nullopt);
+  EXPECT_FALSE(asked({{"top_logprobs", 2}}));
+  EXPECT_FALSE(asked({{"logprobs", 2}}));
+}
+
+TEST_F(ServiceTest, LogitsThatCantBeHadAreAnError) {
+  start();
+  engine_->no_logits = true;
+  const auto answer = ask("/v1/completions", {{"prompt", {5}}, {"logprobs", 1}});
+  until([&] { return answer->done; });
+  EXPECT_EQ(answer->status, 500);
+  EXPECT_EQ(answered("/v1/completions", {{"prompt", {5}}, {"max_tokens", 1}})["choices"][0]["text"],
+            "6 ");
+}
+
+TEST_F(ServiceTest, SeveralPromptsHaveSeveralAnswersEach) {
+  start();
+  Json body = {{"prompt", {{5}, {20, 21}}}, {"n", 2}, {"best_of", 2}, {"max_tokens", 3}};
+  const Json json = answered("/v1/completions", body);
+  ASSERT_EQ(json["choices"].size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(json["choices"][i]["index"], i);
+    EXPECT_EQ(json["choices"][i]["text"], i < 2 ? "6 7 8 " : "22 23 24 ");
+  }
+  EXPECT_EQ(json["usage"]["prompt_tokens"], 3) << "each prompt once";
+  EXPECT_EQ(json["usage"]["completion_tokens"], 12);
+  body.update({{"stream", true}, {"stream_options", {{"include_usage", true}}}});
+  const auto answer = ask("/v1/completions", body);
+  until([&] { return answer->done; });
+  std::vector<std::string> texts(4), ends(4);
+  const auto events = events_of(answer->bytes);
+  ASSERT_EQ(events.size(), 4u * (3 + 1) + 2);
+  for (size_t i = 0; i + 2 < events.size(); ++i) {
+    const Json choice = Json::parse(events[i])["choices"][0];
+    const auto index = choice["index"].get<size_t>();
+    EXPECT_EQ(ends[index], "") << "nothing comes behind an end";
+    texts[index] += choice["text"];
+    if (!choice["finish_reason"].is_null()) ends[index] = choice["finish_reason"];
+  }
+  EXPECT_THAT(texts, ElementsAre("6 7 8 ", "6 7 8 ", "22 23 24 ", "22 23 24 "));
+  EXPECT_THAT(ends, ElementsAre("length", "length", "length", "length"));
+  EXPECT_EQ(Json::parse(events[16])["usage"]["completion_tokens"], 12);
+  EXPECT_EQ(events[17], "[DONE]");
+}
+
+TEST_F(ServiceTest, OneOfSeveralThatFailsIsTheWholeAnswersError) {
+  start(4);
+  const auto answer = ask("/v1/completions", {{"prompt", {{5}, {13}}}, {"max_tokens", 3}});
+  until([&] { return answer->done; });
+  EXPECT_EQ(answer->status, 500);
+  EXPECT_EQ(answer->bytes, "expected no 13, found one");
+  const auto stream =
+      ask("/v1/completions", {{"prompt", {{5}, {13}}}, {"max_tokens", 40}, {"stream", true}});
+  until([&] { return stream.use_count() == 1; });
+  EXPECT_THAT(stream->bytes, HasSubstr("expected no 13, found one"));
+  EXPECT_THAT(stream->bytes, Not(HasSubstr("[DONE]")));
+  EXPECT_FALSE(stream->done) << "the stream is cut";
+}
+
+TEST_F(ServiceTest, SeveralAreTakenWholeOrNotAtAll) {
+  start(1, {.most_waiting = 2});
+  engine_->gated = true;
+  const auto first = ask("/v1/completions", {{"prompt", {1}}, {"max_tokens", 1}});
+  while (scheduler_->state().running == 0) std::this_thread::yield();
+  const auto many = ask("/v1/completions", {{"prompt", {2}}, {"n", 3}, {"max_tokens", 1}});
+  EXPECT_EQ(many->status, 503);
+  EXPECT_EQ(many->retry_after_s, 1);
+  engine_->gate.release(1);
+  until([&] { return first->done; });
+  while (scheduler_->state().waiting > 0) std::this_thread::yield();
+  EXPECT_EQ(many->bytes, "expected fewer requests, found as many waiting as may");
+  EXPECT_THAT(engine_->chunks, ElementsAre(1)) << "none of the three was computed";
 }
 
 TEST_F(ServiceTest, ThePageIsFreeAndTellsNothingOfTheModel) {

@@ -23,6 +23,11 @@ told["completion"] = [whole.choices[0].text, whole.choices[0].finish_reason, who
 pieces = list(client.completions.create(model=model, prompt="one two three", max_tokens=6, stream=True,
                                         stream_options={"include_usage": True}))
 told["streamed"] = ["".join(one.choices[0].text for one in pieces if one.choices), pieces[-1].usage.completion_tokens]
+told_of = client.completions.create(model=model, prompt=["one two three", [5, 6]], max_tokens=6, n=2, logprobs=2)
+told["several"] = [[one.index, one.text, len(one.logprobs.tokens), max(map(len, one.logprobs.top_logprobs))] for one in told_of.choices]
+pieces = list(client.completions.create(model=model, prompt="one two three", max_tokens=6, n=2, logprobs=2, stream=True))
+told["both"] = ["".join(one.choices[0].text for one in pieces if one.choices[0].index == index) for index in (0, 1)]
+told["tokens"] = [token for one in pieces if one.choices[0].index == 1 and one.choices[0].logprobs for token in one.choices[0].logprobs.tokens]
 try:
     client.chat.completions.create(model=model, messages=[{"role": "user", "content": "hi"}])
 except openai.BadRequestError as error:
@@ -53,6 +58,11 @@ class Clients(ServeTest):
         text, finish, prompt_tokens, new_tokens = told["completion"]
         self.assertEqual((finish, new_tokens), ("length", 6))
         self.assertEqual(told["streamed"], [text, 6])
+        self.assertEqual([one[0] for one in told["several"]], [0, 1, 2, 3])
+        self.assertEqual([one[1] for one in told["several"][:2]], [text, text])
+        self.assertTrue(all(tokens == 6 and top in (2, 3) for _, _, tokens, top in told["several"]), told["several"])
+        self.assertEqual(told["both"], [text, text])
+        self.assertEqual(len(told["tokens"]), 6)
         self.assertEqual(told["generate"], [text, "length", prompt_tokens, 6])
         self.assertEqual(told["lines"], text)
         self.assertIn("expected a model with a chat template", told["chat"])

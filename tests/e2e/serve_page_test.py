@@ -165,6 +165,7 @@ class ServePage(ServeTest):
         self.press("chats")
         self.press("send")
         self.until_told()
+        self.until("return document.querySelector('#rate-line polyline').getAttribute('points').split(' ').length", lambda points: points > 3)
         for name, view in {"400": {"width": 400}, "1280": {"width": 1280}, "400-dark": {"width": 400, "dark": True},
                            "1280-dark": {"width": 1280, "dark": True}}.items():
             with self.subTest(view=name):

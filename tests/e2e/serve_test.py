@@ -6,7 +6,9 @@ usage: serve_test.py ASSAY
 import concurrent.futures
 import http.client
 import json
+import math
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -27,13 +29,14 @@ class ServeTest(ProgramTest):
         self.folder = pathlib.Path(scratch.name)
 
     def serve(self, *arguments, model="tiny-llama"):
-        self.process = subprocess.Popen([self.program, "serve", model, "--port", "0", *arguments], stdout=subprocess.PIPE,
+        place = [] if "--port" in arguments else ["--port", "0"]
+        self.process = subprocess.Popen([self.program, "serve", model, *place, *arguments], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
 
-        def end():
-            self.process.kill()
-            self.process.communicate()
-        self.addCleanup(end)
+        def end(process):
+            process.kill()
+            process.communicate()
+        self.addCleanup(end, self.process)
         line = self.process.stdout.readline()
         self.assertIn(" at http://", line, line or self.process.stderr.read())
         return line.split()[-1]
@@ -75,13 +78,52 @@ class Serve(ServeTest):
         self.assertEqual(texts[2], alone)
         self.assertNotEqual(self.completion(url, [5, 6, 7], 10, temperature=1.5, seed=12)["choices"][0]["text"], alone)
 
+    def test_probabilities_are_the_models(self):
+        url = self.serve()
+        hot = self.completion(url, [5, 6, 7], 8, temperature=5, seed=3, logprobs=20)["choices"][0]["logprobs"]
+        self.assertEqual([len(hot[key]) for key in ("tokens", "token_logprobs", "top_logprobs")], [8, 8, 8])
+        greedy = self.completion(url, [5, 6, 7], 8, logprobs=2)["choices"][0]
+        for token, logprob, top in zip(*(greedy["logprobs"][key] for key in ("tokens", "token_logprobs", "top_logprobs"))):
+            self.assertEqual(max(top.values()), logprob, "the likeliest token is taken")
+            self.assertEqual(top[token], logprob)
+            self.assertLess(sum(math.exp(one) for one in top.values()), 1 + 1e-6)
+        # The same distribution follows the prompt whichever token is drawn of it.
+        first = greedy["logprobs"]["top_logprobs"][0]
+        for token, logprob in first.items():
+            self.assertAlmostEqual(hot["top_logprobs"][0][token], logprob, delta=1e-5)
+        status, body = self.ask(url, "/v1/completions", {"prompt": [5, 6, 7], "max_tokens": 8, "ignore_eos": True, "logprobs": 2,
+                                                         "stream": True})
+        self.assertEqual(status, 200)
+        events = [json.loads(line[6:])["choices"][0] for line in body.splitlines() if line.startswith("data: {")]
+        streamed = [one for event in events if event["logprobs"] for one in event["logprobs"]["token_logprobs"]]
+        self.assertEqual(streamed, greedy["logprobs"]["token_logprobs"])
+
+    def test_several_answers_to_a_request_are_those_of_the_seeds_behind_its_own(self):
+        url = self.serve()
+        hot = {"temperature": 1.5}
+        several = self.completion(url, [[5, 6, 7], [9]], 10, n=2, seed=11, **hot)
+        alone = [self.completion(url, prompt, 10, seed=seed, **hot)["choices"][0]["text"] for prompt in ([5, 6, 7], [9]) for seed in (11, 12)]
+        self.assertEqual([one["text"] for one in several["choices"]], alone)
+        self.assertEqual(several["usage"] | {"prompt_tokens_details": None},
+                         {"prompt_tokens": 4, "completion_tokens": 40, "total_tokens": 44, "prompt_tokens_details": None})
+
+    def test_the_lines_of_the_readme_do_as_they_stand(self):
+        lines = re.findall(r"^\$ (assay serve .*|curl .*)$", (pathlib.Path(__file__).parents[2] / "README.md").read_text(), re.M)
+        self.assertGreater(len(lines), 2)
+        url = self.serve(model=lines[0].split()[2])
+        for line in lines[1:]:
+            self.assertIn("http://127.0.0.1:8080/", line)
+            done = subprocess.run(["bash", "-c", line.replace("http://127.0.0.1:8080", url) + " -sS --fail-with-body"],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, f"{line}: {done.stderr}{done.stdout}")
+            self.assertIsInstance([json.loads(one) for one in done.stdout.splitlines()][-1], dict)
+
     def test_assay_measures_it(self):
         url = self.serve()
-        shown = self.succeed("bench", "--server", url, "--api", "openai", "-p", "16", "-n", "8", "-r", "2")
+        shown = self.succeed("bench", "--server", url, "-p", "16", "-n", "8", "-r", "2")
         self.assertRegex(shown, r"openai +pp16 ")
         self.assertRegex(shown, r"openai +tg8 ")
-        shown = self.succeed("bench", "--server", url, "--api", "openai", "--concurrency", "4", "--requests", "40", "-p", "16", "-n", "8",
-                             "-r", "2")
+        shown = self.succeed("bench", "--server", url, "--concurrency", "4", "--requests", "40", "-p", "16", "-n", "8", "-r", "2")
         self.assertRegex(shown, r"Successful requests +\d\d")
         metrics = self.ask(url, "/metrics")[1]
         self.assertIn('assay_requests_total{outcome="failed"} 0', metrics)
@@ -103,6 +145,20 @@ class Serve(ServeTest):
         host = http.client.HTTPConnection(url.split("/")[2])
         host.request("POST", "/v1/completions", json.dumps({"prompt": [5], "max_tokens": 100, "ignore_eos": True, "stream": True}))
         host.sock.close()
+        self.assertEqual(self.completion(url, [6], 2)["usage"]["completion_tokens"], 2)
+
+    def test_a_server_that_is_killed_leaves_a_broken_stream_and_its_place(self):
+        url = self.serve("--mode", "eager", "--threads", "1", model="gpt2-25m")
+        host = http.client.HTTPConnection(url.split("/")[2], timeout=60)
+        host.request("POST", "/v1/completions", json.dumps({"prompt": [5], "max_tokens": 1000, "ignore_eos": True, "stream": True}))
+        answer = host.getresponse()
+        self.assertIn(b"data: ", answer.read(100))
+        self.process.kill()
+        self.process.wait()
+        with self.assertRaises((http.client.IncompleteRead, ConnectionError)) as broken:
+            answer.read()
+        self.assertNotIn(b"[DONE]", getattr(broken.exception, "partial", b""))
+        self.serve("--port", url.rsplit(":", 1)[1])
         self.assertEqual(self.completion(url, [6], 2)["usage"]["completion_tokens"], 2)
 
     def test_a_signal_drains_and_a_second_one_ends(self):
