@@ -68,7 +68,7 @@ void pack_columns(const std::array<PackedColumn, kPanel>& columns, int64_t input
         const int64_t i = begin + (rows ? o : n);
         const int64_t c = rows ? n : o;
         const PackedColumn& column = columns[static_cast<size_t>(c)];
-        if (column.data == nullptr) continue;  // fresh memory is zero
+        if (column.data == nullptr) continue;  // zeros
         to[at(i, c)] = reinterpret_cast<const Element*>(column.data)[i * column.stride];
       }
     }
@@ -93,6 +93,42 @@ void pack_tile(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, 
 
 }  // namespace
 
+ProductPanels::ProductPanels(const Weights& weights, const WeightSource& source,
+                             WeightLayout layout, const Packing& packing)
+    : layout_(layout), packing_(packing) {
+  for (const std::string& name : source.tensors) tensors_.push_back(weights.tensor(name));
+  const Outputs outputs(tensors_, layout);
+  assert(outputs.outputs() ==
+         std::accumulate(packing.segments.begin(), packing.segments.end(), int64_t{0}));
+  count_ = tile_count(packing) * packing.tile / kPanel;
+  bytes_ = static_cast<size_t>(packed_elements(packing, outputs.inputs()) / count_) *
+           dtype_size_bytes(outputs.dtype());
+}
+
+void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::byte* to) const {
+  const Outputs outputs(tensors_, layout_);
+  const int64_t inputs = outputs.inputs();
+  std::atomic<int64_t> next = 0;
+  pool.run([&](size_t) {
+    for (int64_t p = next++; p < panels; p = next++) {
+      std::array<PackedColumn, kPanel> columns;
+      bool whole = Packing::padded_inputs(inputs) == inputs;
+      for (int64_t c = 0; c < kPanel; ++c) {
+        PackedColumn& column = columns[static_cast<size_t>(c)];
+        column = outputs.column(packed_output(packing_, (first + p) * kPanel + c));
+        whole = whole && column.data != nullptr;
+      }
+      std::byte* const panel = to + static_cast<size_t>(p) * bytes_;
+      if (!whole) std::memset(panel, 0, bytes_);
+      if (outputs.dtype() == DType::kF32) {
+        pack_tile<float>(columns, inputs, outputs.dtype(), packing_.layout, panel);
+      } else {
+        pack_tile<uint16_t>(columns, inputs, outputs.dtype(), packing_.layout, panel);
+      }
+    }
+  });
+}
+
 Result<std::byte*> PackedWeights::allocate(size_t bytes) {
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   if (chunks_.empty() || used_ + rounded > chunks_.back().size_bytes()) {
@@ -110,32 +146,10 @@ Result<const std::byte*> PackedWeights::product(const WeightSource& source, Weig
                                                 const Packing& packing) {
   const std::byte*& copy = copies_[{source.tensors, to_string(packing)}];
   if (copy != nullptr) return copy;
-  std::vector<TensorView> tensors;
-  for (const std::string& name : source.tensors) tensors.push_back(weights_.tensor(name));
-  const Outputs outputs(tensors, layout);
-  assert(outputs.outputs() ==
-         std::accumulate(packing.segments.begin(), packing.segments.end(), int64_t{0}));
-  const int64_t inputs = outputs.inputs();
-  const size_t element = dtype_size_bytes(outputs.dtype());
-  const int64_t total = packed_elements(packing, inputs);
-  const int64_t panel_count = tile_count(packing) * packing.tile / kPanel;
-  const int64_t panel_elements = total / panel_count;
-  ASSAY_TRY(std::byte* const memory, allocate(static_cast<size_t>(total) * element));
-  std::atomic<int64_t> next = 0;
-  pool_.run([&](size_t) {
-    for (int64_t p = next++; p < panel_count; p = next++) {
-      std::array<PackedColumn, kPanel> columns;
-      for (int64_t c = 0; c < kPanel; ++c) {
-        columns[static_cast<size_t>(c)] = outputs.column(packed_output(packing, p * kPanel + c));
-      }
-      std::byte* to = memory + static_cast<size_t>(p * panel_elements) * element;
-      if (outputs.dtype() == DType::kF32) {
-        pack_tile<float>(columns, inputs, outputs.dtype(), packing.layout, to);
-      } else {
-        pack_tile<uint16_t>(columns, inputs, outputs.dtype(), packing.layout, to);
-      }
-    }
-  });
+  const ProductPanels panels(weights_, source, layout, packing);
+  ASSAY_TRY(std::byte* const memory,
+            allocate(static_cast<size_t>(panels.count()) * panels.bytes()));
+  panels.pack(pool_, 0, panels.count(), memory);
   return copy = memory;
 }
 

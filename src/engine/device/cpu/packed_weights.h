@@ -16,6 +16,26 @@
 
 namespace assay::engine {
 
+// One product's weight, laid out panel by panel, wherever each of them goes.
+class ProductPanels {
+ public:
+  // [out, in] or [in, out] as `layout` says, in its own type. The weights must outlive the object.
+  ProductPanels(const Weights& weights, const WeightSource& source, WeightLayout layout,
+                const Packing& packing);
+
+  int64_t count() const { return count_; }
+  size_t bytes() const { return bytes_; }  // of each
+  // Panels from the first on to memory of so many; its bytes become all of theirs.
+  void pack(ThreadPool& pool, int64_t first, int64_t panels, std::byte* to) const;
+
+ private:
+  std::vector<TensorView> tensors_;
+  WeightLayout layout_;
+  Packing packing_;
+  int64_t count_ = 0;
+  size_t bytes_ = 0;
+};
+
 // Packs a weight when it is first asked for; frames that ask for the same share one copy. All
 // results are valid as long as the object.
 class PackedWeights {

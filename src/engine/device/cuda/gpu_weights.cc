@@ -1,5 +1,8 @@
-// Weights are laid out on the host, a copy at a time, and uploaded.
+// Weights are laid out on the host, a part at a time, while the part before is uploaded.
 #include "engine/device/cuda/gpu_weights.h"
+
+#include <algorithm>
+#include <cstring>
 
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -7,29 +10,84 @@
 
 namespace assay::engine::cuda {
 
+Staging::~Staging() {
+  for (const Event event : read_) {
+    if (event == nullptr) continue;
+    (void)driver_.wait(event);
+    driver_.destroy(event);
+  }
+}
+
+Result<std::span<std::byte>> Staging::half(size_t bytes) {
+  HostBlock& block = halves_[turn_];
+  Event& read = read_[turn_];
+  if (read == nullptr) {
+    ASSAY_TRY(read, driver_.make_event());
+  } else {
+    ASSAY_CHECK(driver_.wait(read));
+  }
+  if (block.bytes().size() < bytes) {
+    ASSAY_TRY(block, HostBlock::allocate(driver_, bytes));
+  }
+  return block.bytes().first(bytes);
+}
+
+::assay::Status Staging::send(Address to, size_t bytes) {
+  ASSAY_CHECK(driver_.upload(to, halves_[turn_].bytes().first(bytes)));
+  ASSAY_CHECK(driver_.record(read_[turn_]));
+  turn_ = 1 - turn_;
+  return {};
+}
+
 Result<Address> GpuWeights::address(const WeightSource& source, const WeightBinding& binding) {
   const std::string layout = binding.product ? to_string(binding.product->packing) : "";
   GpuBlock& copy = copies_[{source.tensors, layout}];
   if (copy.address() != 0) return copy.address();
-  PackedWeights staging(weights_, pool_);
-  const std::byte* data = nullptr;
-  size_t bytes = 0;
-  if (binding.product) {
-    const auto& [in_memory, packing] = *binding.product;
-    ASSAY_TRY(data, staging.product(source, in_memory, packing));
-    const TensorView& first = weights_.tensor(source.tensors.front());
-    const int64_t inputs = first.shape[in_memory == WeightLayout::kOutIn ? 1 : 0];
-    bytes = static_cast<size_t>(packed_elements(packing, inputs)) * dtype_size_bytes(first.dtype);
-  } else {
-    ASSAY_TRY(data, staging.plain(source));
-    for (const std::string& name : source.tensors) bytes += weights_.tensor(name).size_bytes();
-  }
-  ASSAY_TRY(GpuBlock block, GpuBlock::allocate(driver_, bytes));
-  ASSAY_CHECK(driver_.upload(block.address(), {data, bytes}));
-  ASSAY_CHECK(driver_.synchronize());  // before the staging goes
-  bytes_ += bytes;
-  copy = std::move(block);
+  ASSAY_TRY(copy, binding.product ? product(source, binding) : plain(source));
+  bytes_ += copy.size_bytes();
   return copy.address();
+}
+
+Result<GpuBlock> GpuWeights::product(const WeightSource& source, const WeightBinding& binding) {
+  const auto& [in_memory, packing] = *binding.product;
+  const ProductPanels panels(weights_, source, in_memory, packing);
+  ASSAY_TRY(GpuBlock block,
+            GpuBlock::allocate(driver_, static_cast<size_t>(panels.count()) * panels.bytes()));
+  const auto most = std::max<int64_t>(static_cast<int64_t>(Staging::kMost / panels.bytes()), 1);
+  for (int64_t first = 0; first < panels.count(); first += most) {
+    const int64_t count = std::min(most, panels.count() - first);
+    const size_t bytes = static_cast<size_t>(count) * panels.bytes();
+    ASSAY_TRY(const auto half, staging_.half(bytes));
+    panels.pack(pool_, first, count, half.data());
+    ASSAY_CHECK(
+        staging_.send(block.address() + static_cast<size_t>(first) * panels.bytes(), bytes));
+  }
+  return block;
+}
+
+// Its tensors behind one another.
+Result<GpuBlock> GpuWeights::plain(const WeightSource& source) {
+  size_t bytes = 0;
+  for (const std::string& name : source.tensors) bytes += weights_.tensor(name).size_bytes();
+  ASSAY_TRY(GpuBlock block, GpuBlock::allocate(driver_, bytes));
+  Address to = block.address();
+  for (const std::string& name : source.tensors) {
+    const TensorView& tensor = weights_.tensor(name);
+    for (size_t done = 0; done < tensor.size_bytes();) {
+      const size_t count = std::min(Staging::kMost, tensor.size_bytes() - done);
+      ASSAY_TRY(const auto half, staging_.half(count));
+      const size_t share = (count + pool_.size() - 1) / pool_.size();
+      pool_.run([&](size_t thread) {
+        const size_t begin = std::min(thread * share, count);
+        std::memcpy(half.data() + begin, tensor.data + done + begin,
+                    std::min(share, count - begin));
+      });
+      ASSAY_CHECK(staging_.send(to, count));
+      to += count;
+      done += count;
+    }
+  }
+  return block;
 }
 
 Result<Fp8Weight> GpuWeights::fp8(const WeightSource& source, const WeightBinding& binding,
