@@ -20,18 +20,24 @@ class BatchEngine final : public SlotEngine {
     if (sampling.is_argmax()) return {};  // the batch's default, which the device takes by itself
     return batch_.sample(slot, sampling);
   }
-  Status extend(int64_t slot, std::span<const int32_t> ids) override {
-    ASSAY_CHECK(batch_.extend(slot, ids));
-    return check_finite(slot);
-  }
-  Status step(std::span<const FedToken> fed) override {
-    tokens_.clear();
-    for (const FedToken& one : fed) tokens_.push_back({one.slot, one.id});
-    ASSAY_CHECK(batch_.step(tokens_));
-    for (const FedToken& one : fed) ASSAY_CHECK(check_finite(one.slot));
+  Status extend(std::span<const engine::SlotPrompt> parts) override {
+    ASSAY_CHECK(batch_.extend(parts));
+    for (const engine::SlotPrompt& part : parts) ASSAY_CHECK(check_finite(part.slot));
     return {};
   }
-  int32_t next(int64_t slot) const override { return batch_.next(slot); }
+  std::optional<int32_t> chosen(int64_t slot) const override {
+    if (batch_.awaits_end(slot)) return std::nullopt;
+    return batch_.next(slot);
+  }
+  Status run(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
+             const engine::Batch::Sink& sink) override {
+    const auto if_finite = [&](int64_t slot, int32_t id) {
+      return batch_.logits_finite(slot) ? sink(slot, id) : engine::Onward::kStop;
+    };
+    ASSAY_CHECK(batch_.run(slots, steps, if_finite, wants_logits));
+    for (const int64_t slot : slots) ASSAY_CHECK(check_finite(slot));
+    return {};
+  }
   std::span<const float> logits(int64_t slot) const override { return batch_.logits(slot); }
   bool ends_text(int32_t id) const override { return std::ranges::find(ends_, id) != ends_.end(); }
 
@@ -43,7 +49,6 @@ class BatchEngine final : public SlotEngine {
 
   engine::Batch batch_;
   std::vector<int32_t> ends_;
-  std::vector<engine::SlotToken> tokens_;
 };
 
 }  // namespace

@@ -173,9 +173,8 @@ struct FrontConnection : std::enable_shared_from_this<FrontConnection> {
 
   void write(std::string_view bytes) {
     if (ended || bytes.empty() || is_head) return;
-    if (chunked) put(fmt::format("{:x}\r\n", bytes.size()));
-    put(bytes);
-    if (chunked) put("\r\n");
+    if (!chunked) return put(bytes);
+    put(fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes));
   }
 
   void end() {

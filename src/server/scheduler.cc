@@ -1,7 +1,8 @@
-// One loop: admit, a chunk of a prompt, a step of all who decode.
+// One loop: admit, a chunk of prompts, steps of all who decode.
 #include "server/scheduler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -16,6 +17,8 @@
 
 namespace assay::server {
 namespace {
+
+using engine::Onward;
 
 double ms_between(int64_t from_ns, int64_t to_ns) {
   return from_ns == 0 || to_ns < from_ns ? 0 : static_cast<double>(to_ns - from_ns) / 1e6;
@@ -34,11 +37,22 @@ struct Scheduler::Impl {
   struct Running {
     Waiting of;
     int64_t slot = 0;
-    size_t fed = 0;      // tokens of the prompt
-    int64_t made = 0;    // new tokens
-    int32_t latest = 0;  // the token to feed next
+    size_t fed = 0;    // tokens of the prompt
+    int64_t made = 0;  // new tokens
     int64_t begun_ns = 0, first_ns = 0, last_ns = 0;
     bool decodes() const { return fed == of.wanted.prompt.size(); }
+    bool has_ended() const { return of.listener == nullptr; }
+  };
+
+  // A listener hears of a token, or of its end.
+  struct Told {
+    std::shared_ptr<TokenListener> listener;
+    int64_t number = 0;
+    int32_t id = 0;
+    std::vector<TokenLogprobs> logprobs = {};
+    std::optional<Finish> finish = {};
+    GenerationTimes times = {};
+    std::string error = {};
   };
 
   Impl(std::unique_ptr<SlotEngine> of_engine, const SchedulerOptions& with, Deliver by)
@@ -47,6 +61,7 @@ struct Scheduler::Impl {
         deliver(std::move(by)),
         capacity(engine->capacity()),
         slots(engine->slots()),
+        by_slot(static_cast<size_t>(slots), nullptr),
         thread([this] { work(); }) {}
 
   ~Impl() {
@@ -61,10 +76,11 @@ struct Scheduler::Impl {
   void work() {
     while (take_changes()) {
       run_chunk();
-      run_step();
+      run_steps();
     }
     for (Running& one : running) tell_end(one, Finish::kCancelled, "");
     for (Waiting& one : queue) tell_cancelled(one);
+    deliver_told();
   }
 
   // Waits for something to do. False: it is over.
@@ -76,6 +92,7 @@ struct Scheduler::Impl {
       running_count = std::ssize(running);
       changed.wait(lock, [&] { return stops || !running.empty() || !queue.empty(); });
       if (stops) return false;
+      has_changes = false;
       gone.swap(cancelled);
       for (auto at = queue.begin(); at != queue.end();) {
         if (gone.erase(at->number) == 0) {
@@ -87,13 +104,20 @@ struct Scheduler::Impl {
       }
     }
     for (Waiting& one : dropped) tell_cancelled(one);
-    std::erase_if(running, [&](Running& one) {
-      const bool is_gone = gone.contains(one.of.number) || !one.of.listener;
-      if (is_gone) end(one, Finish::kCancelled, "");
-      return is_gone;
-    });
+    for (Running& one : running) {
+      if (gone.contains(one.of.number)) tell_end(one, Finish::kCancelled, "");
+    }
+    leave_ended();
     admit();
+    deliver_told();
     return true;
+  }
+
+  void leave_ended() {
+    std::erase_if(running, [&](const Running& one) {
+      if (one.has_ended()) engine->leave(one.slot);
+      return one.has_ended();
+    });
   }
 
   void admit() {
@@ -102,7 +126,8 @@ struct Scheduler::Impl {
       if (!slot) break;
       Running one{.of = take_first(), .slot = *slot, .begun_ns = monotonic_now_ns()};
       if (const Status done = engine->sample(*slot, one.of.wanted.sampling); !done) {
-        end(one, Finish::kFailed, done.error().message);
+        tell_end(one, Finish::kFailed, done.error().message);
+        engine->leave(*slot);
         continue;
       }
       running.push_back(std::move(one));
@@ -124,81 +149,103 @@ struct Scheduler::Impl {
     return first;
   }
 
-  // A chunk of the prompt that has waited longest for one.
+  // Chunks of the prompts that have waited longest for one.
   void run_chunk() {
-    const auto at =
-        std::ranges::find_if(running, [](const Running& one) { return !one.decodes(); });
-    if (at == running.end()) return;
-    const std::vector<int32_t>& prompt = at->of.wanted.prompt;
-    const size_t count =
-        std::min(prompt.size() - at->fed, static_cast<size_t>(options.chunk_tokens));
-    const Status done = engine->extend(at->slot, std::span(prompt).subspan(at->fed, count));
-    if (!done) {
-      end(*at, Finish::kFailed, done.error().message);
-      running.erase(at);
-      return;
+    std::vector<engine::SlotPrompt> parts;
+    std::vector<std::list<Running>::iterator> of;
+    auto left = static_cast<size_t>(options.chunk_tokens);
+    for (auto at = running.begin(); at != running.end() && left > 0; ++at) {
+      if (at->decodes()) continue;
+      const bool wants_logits = at->of.wanted.likeliest.has_value();
+      if (wants_logits && !parts.empty()) break;
+      const auto rest = std::span(at->of.wanted.prompt).subspan(at->fed);
+      parts.push_back({at->slot, rest.first(std::min(rest.size(), left))});
+      of.push_back(at);
+      left -= parts.back().ids.size();
+      if (wants_logits) break;
     }
-    at->fed += count;
-    if (!at->decodes()) {
-      running.splice(running.end(), running, at);  // others' prompts come first
-    } else if (!take_token(*at)) {
-      running.erase(at);
-    }
-  }
-
-  void run_step() {
-    std::vector<FedToken> fed;
-    std::vector<std::list<Running>::iterator> stepped;
-    for (auto at = running.begin(); at != running.end(); ++at) {
-      if (!at->decodes()) continue;
-      fed.push_back({at->slot, at->latest});
-      stepped.push_back(at);
-    }
-    if (fed.empty()) return;
-    const Status done = engine->step(fed);
-    for (const auto at : stepped) {
+    if (parts.empty()) return;
+    const Status all = engine->extend(parts);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      // An error is of those alone that meet it by themselves.
+      const Status done =
+          all || parts.size() == 1 ? all : engine->extend(std::span(parts).subspan(i, 1));
       if (!done) {
-        end(*at, Finish::kFailed, done.error().message);
-        running.erase(at);
-      } else if (!take_token(*at)) {
-        running.erase(at);
+        tell_end(*of[i], Finish::kFailed, done.error().message);
+        continue;
+      }
+      of[i]->fed += parts[i].ids.size();
+      if (!of[i]->decodes()) {
+        running.splice(running.end(), running, of[i]);  // others' prompts come first
+      } else if (const auto id = engine->chosen(of[i]->slot)) {
+        take_token(*of[i], *id);
       }
     }
+    leave_ended();
+    deliver_told();
   }
 
-  // Takes the token that the engine chose. False: the request has ended.
-  bool take_token(Running& one) {
+  int64_t tokens_left(const Running& one) const {
     const TokenAsk& wanted = one.of.wanted;
-    const int32_t id = engine->next(one.slot);
+    return std::min(wanted.most_tokens, capacity - std::ssize(wanted.prompt)) - one.made;
+  }
+
+  // Steps until somebody ends, by their number of tokens or otherwise; one, if a prompt waits.
+  void run_steps() {
+    std::vector<int64_t> stepping;
+    int64_t steps = capacity;
+    bool wants_logits = false;
+    for (Running& one : running) {
+      if (!one.decodes()) {
+        steps = 1;
+        continue;
+      }
+      stepping.push_back(one.slot);
+      by_slot[static_cast<size_t>(one.slot)] = &one;
+      steps = std::min(steps, tokens_left(one));
+      wants_logits |= one.of.wanted.likeliest.has_value();
+    }
+    if (stepping.empty()) return;
+    size_t going = stepping.size(), heard = 0;  // in the step at hand
+    size_t ended = 0;
+    const Status done = engine->run(stepping, steps, wants_logits, [&](int64_t slot, int32_t id) {
+      Running& one = *by_slot[static_cast<size_t>(slot)];
+      take_token(one, id);
+      ended += one.has_ended() ? 1 : 0;
+      if (++heard == going) {
+        deliver_told();
+        going -= std::exchange(ended, 0);
+        heard = 0;
+      }
+      if (one.has_ended()) return Onward::kStop;
+      return has_changes ? Onward::kLast : Onward::kGo;
+    });
+    for (const int64_t slot : stepping) {
+      Running& one = *by_slot[static_cast<size_t>(slot)];
+      if (!done && !one.has_ended()) tell_end(one, Finish::kFailed, done.error().message);
+    }
+    leave_ended();
+    deliver_told();
+  }
+
+  // Takes the token that the engine chose, which may end the request.
+  void take_token(Running& one, int32_t id) {
+    const TokenAsk& wanted = one.of.wanted;
     one.last_ns = monotonic_now_ns();
     if (one.made++ == 0) one.first_ns = one.last_ns;
     if (engine->ends_text(id) && !wanted.ignore_ends && one.made > wanted.least_tokens) {
-      end(one, Finish::kStop, "");
-      return false;
+      return tell_end(one, Finish::kStop, "");
     }
-    one.latest = id;
-    std::vector<TokenLogprobs> logprobs;
+    Told next{.listener = one.of.listener, .number = one.of.number, .id = id};
     if (wanted.likeliest) {
       const auto logits = engine->logits(one.slot);
       if (logits.empty()) {
-        end(one, Finish::kFailed, "logits: expected them from the engine, found none");
-        return false;
+        return tell_end(one, Finish::kFailed, "logits: expected them from the engine, found none");
       }
-      logprobs.push_back(token_logprobs(logits, id, *wanted.likeliest));
+      next.logprobs.push_back(token_logprobs(logits, id, *wanted.likeliest));
     }
-    deliver([this, number = one.of.number, listener = one.of.listener, id,
-             logprobs = std::move(logprobs)] {
-      if (!listener->tokens(std::span(&id, 1), logprobs)) stop(number);
-    });
-    const bool is_full = std::ssize(wanted.prompt) + one.made >= capacity;
-    if (one.made < wanted.most_tokens && !is_full) return true;
-    end(one, Finish::kLength, "");
-    return false;
-  }
-
-  void end(Running& one, Finish finish, const std::string& error) {
-    engine->leave(one.slot);
-    tell_end(one, finish, error);
+    told.push_back(std::move(next));
+    if (tokens_left(one) <= 0) tell_end(one, Finish::kLength, "");
   }
 
   // A listener ends where it is told of things: this thread keeps none.
@@ -206,21 +253,32 @@ struct Scheduler::Impl {
     const GenerationTimes times{ms_between(one.of.asked_ns, one.begun_ns),
                                 ms_between(one.begun_ns, one.first_ns),
                                 ms_between(one.first_ns, one.last_ns)};
-    deliver([listener = std::move(one.of.listener), finish, times, error] {
-      listener->ended(finish, times, error);
-    });
+    told.push_back({std::move(one.of.listener), one.of.number, 0, {}, finish, times, error});
   }
 
   void tell_cancelled(Waiting& one) {
     const GenerationTimes times{ms_between(one.asked_ns, monotonic_now_ns())};
-    deliver([listener = std::move(one.listener), times] {
-      listener->ended(Finish::kCancelled, times, "");
+    told.push_back({std::move(one.listener), one.number, 0, {}, Finish::kCancelled, times});
+  }
+
+  // All of a step at once: each call wakes the listeners' thread.
+  void deliver_told() {
+    if (told.empty()) return;
+    deliver([this, calls = std::exchange(told, {})] {
+      for (const Told& one : calls) {
+        if (one.finish) {
+          one.listener->ended(*one.finish, one.times, one.error);
+        } else if (!one.listener->tokens(std::span(&one.id, 1), one.logprobs)) {
+          stop(one.number);
+        }
+      }
     });
   }
 
   void stop(int64_t number) {
     const std::lock_guard lock(mutex);
     cancelled.insert(number);
+    has_changes = true;
   }
 
   std::unique_ptr<SlotEngine> engine;  // the thread's
@@ -228,8 +286,12 @@ struct Scheduler::Impl {
   const Deliver deliver;
   const int64_t capacity;
   const int64_t slots;
-  std::list<Running> running = {};  // the thread's; those whose prompt is next come first
+  // The thread's.
+  std::list<Running> running = {};  // those whose prompt is next come first
+  std::vector<Running*> by_slot;    // of the steps at hand
+  std::vector<Told> told = {};      // not delivered yet
 
+  std::atomic<bool> has_changes = false;  // since take_changes(), that steps shall end for
   mutable std::mutex mutex = {};
   std::condition_variable changed = {};
   std::deque<Waiting> queue = {};
@@ -256,6 +318,7 @@ std::optional<int64_t> Scheduler::ask(TokenAsk wanted, std::shared_ptr<TokenList
   if (std::ssize(impl_->queue) >= places) return std::nullopt;
   const int64_t number = impl_->numbers++;
   impl_->queue.push_back({number, std::move(wanted), std::move(listener), monotonic_now_ns()});
+  if (impl_->running_count < impl_->slots) impl_->has_changes = true;
   lock.unlock();
   impl_->changed.notify_one();
   return number;

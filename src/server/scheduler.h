@@ -8,16 +8,12 @@
 #include <span>
 
 #include "base/result.h"
+#include "engine/serving/batch.h"
 #include "server/generation.h"
 
 namespace assay::server {
 
-struct FedToken {
-  int64_t slot = 0;
-  int32_t id = 0;
-};
-
-// The slots of an engine's batch; one thread uses them.
+// The slots of an engine's batch, as engine::Batch has them; one thread uses them.
 class SlotEngine {
  public:
   virtual ~SlotEngine() = default;
@@ -26,26 +22,30 @@ class SlotEngine {
   virtual std::optional<int64_t> join() = 0;  // an empty slot; absent: none is free
   virtual void leave(int64_t slot) = 0;       // it is free again
   virtual Status sample(int64_t slot, const engine::Sampling& sampling) = 0;  // of an empty slot
-  virtual Status extend(int64_t slot, std::span<const int32_t> ids) = 0;  // of a prompt, in parts
-  virtual Status step(std::span<const FedToken> fed) = 0;                 // a token a slot
-  virtual int32_t next(int64_t slot) const = 0;  // chosen by the latest extend() or step() of it
-  // [vocab], of which next() was chosen; empty: they can't be had.
+  virtual Status extend(std::span<const engine::SlotPrompt> parts) = 0;       // of prompts
+  // The token behind a prompt that is all in; absent: it comes with the slot's first step.
+  virtual std::optional<int32_t> chosen(int64_t slot) const = 0;
+  virtual Status run(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
+                     const engine::Batch::Sink& sink) = 0;
+  // [vocab], of which the slot's latest token was chosen, behind an extend() of this slot alone and
+  // in a run() that wants them; empty: they can't be had.
   virtual std::span<const float> logits(int64_t slot) const = 0;
   virtual bool ends_text(int32_t id) const = 0;
 };
 
 struct SchedulerOptions {
   int64_t most_waiting = 256;
-  // Tokens of a prompt between two steps of the others: a long prompt holds nobody up for longer.
+  // Tokens of prompts between two steps of the others: a long prompt holds nobody up for longer.
   int64_t chunk_tokens = 256;
 };
 
 // A thread of its own asks the engine. Prompts are begun in the order of their questions, by
 // chunks, in turn where several are under way; after each chunk every other request gets its next
-// token.
+// token. Without a prompt the engine steps on until a request ends, comes or goes; listeners hear
+// of a step while the next one may be under way.
 class Scheduler final : public Generator {
  public:
-  // `deliver` runs a call to a listener where the listeners live, in order.
+  // `deliver` runs calls to listeners where the listeners live, in order.
   using Deliver = std::function<void(std::function<void()>)>;
   Scheduler(std::unique_ptr<SlotEngine> engine, const SchedulerOptions& options, Deliver deliver);
   ~Scheduler() override;  // those under way hear kCancelled

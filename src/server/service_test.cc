@@ -25,11 +25,12 @@ using testing::Not;
 
 constexpr int32_t kEnd = 99;
 
-// Each next token is the one before it and one; 99 ends a text. A slot's prompt has to come in
-// order.
+// Each next token is the one before it and one; 99 ends a text. A prompt whose last token is even
+// ends with the slot's first step.
 class CountingEngine final : public SlotEngine {
  public:
-  explicit CountingEngine(int64_t slots) : latest_(static_cast<size_t>(slots)) {}
+  explicit CountingEngine(int64_t slots)
+      : latest_(static_cast<size_t>(slots)), awaits_(latest_.size()) {}
   int64_t slots() const override { return std::ssize(latest_); }
   int64_t capacity() const override { return 50; }
   std::optional<int64_t> join() override {
@@ -43,29 +44,44 @@ class CountingEngine final : public SlotEngine {
     if (sampling.seed == 7) return bad_input("expected another seed, found 7");
     return {};
   }
-  Status extend(int64_t slot, std::span<const int32_t> ids) override {
+  Status extend(std::span<const engine::SlotPrompt> parts) override {
     if (gated) gate.acquire();
-    if (ids.back() == 13) return environment_error("expected no 13, found one");
-    chunks.push_back(std::ssize(ids));
-    latest_[static_cast<size_t>(slot)] = ids.back() + 1;
+    int64_t tokens = 0;
+    for (const auto& [slot, ids] : parts) {
+      if (ids.back() == 13) return environment_error("expected no 13, found one");
+      tokens += std::ssize(ids);
+      const bool awaits = ids.back() % 2 == 0;
+      latest_[static_cast<size_t>(slot)] = ids.back() + (awaits ? 0 : 1);
+      awaits_[static_cast<size_t>(slot)] = awaits;
+    }
+    chunks.push_back(tokens);
     return {};
   }
-  Status step(std::span<const FedToken> fed) override {
-    ++steps;
-    most_stepped = std::max(most_stepped, std::ssize(fed));
-    for (const FedToken& one : fed) {
-      EXPECT_TRUE(used_.contains(one.slot));
-      EXPECT_EQ(one.id, latest_[static_cast<size_t>(one.slot)]);
-      ++latest_[static_cast<size_t>(one.slot)];
+  std::optional<int32_t> chosen(int64_t slot) const override {
+    if (awaits_[static_cast<size_t>(slot)]) return std::nullopt;
+    return latest_[static_cast<size_t>(slot)];
+  }
+  Status run(std::span<const int64_t> slots, int64_t most, bool,
+             const engine::Batch::Sink& sink) override {
+    most_stepped = std::max(most_stepped, std::ssize(slots));
+    std::vector<int64_t> going(slots.begin(), slots.end());
+    for (bool last = false; most > 0 && !going.empty() && !last; --most) {
+      ++steps;
+      std::erase_if(going, [&](int64_t slot) {
+        EXPECT_TRUE(used_.contains(slot));
+        awaits_[static_cast<size_t>(slot)] = false;
+        const engine::Onward onward = sink(slot, ++latest_[static_cast<size_t>(slot)]);
+        last |= onward == engine::Onward::kLast;
+        return onward == engine::Onward::kStop;
+      });
     }
     return {};
   }
-  int32_t next(int64_t slot) const override { return latest_[static_cast<size_t>(slot)]; }
   bool ends_text(int32_t id) const override { return id == kEnd; }
   // 0, but of the next token 2 and of the one behind it 1.
   std::span<const float> logits(int64_t slot) const override {
     if (no_logits) return {};
-    const auto next_id = static_cast<size_t>(next(slot));
+    const auto next_id = static_cast<size_t>(latest_[static_cast<size_t>(slot)]);
     logits_.assign(101, 0);
     logits_[next_id] = 2;
     logits_[next_id + 1] = 1;
@@ -81,6 +97,7 @@ class CountingEngine final : public SlotEngine {
 
  private:
   std::vector<int32_t> latest_;
+  std::vector<bool> awaits_;
   std::set<int64_t> used_ = {};
   mutable std::vector<float> logits_ = {};
 };
@@ -345,6 +362,24 @@ TEST_F(ServiceTest, PromptsAreComputedInChunks) {
   start(1, {.chunk_tokens = 8});
   answered("/v1/completions", {{"prompt", std::vector<int32_t>(20, 1)}, {"max_tokens", 1}});
   EXPECT_THAT(engine_->chunks, ElementsAre(8, 8, 4));
+}
+
+TEST_F(ServiceTest, PromptsThatWaitShareAChunk) {
+  start(3, {.chunk_tokens = 8});
+  engine_->gated = true;
+  std::vector<std::shared_ptr<SeenAnswer>> answers;
+  for (const int64_t length : {4, 3, 6}) {
+    const std::vector<int32_t> prompt(static_cast<size_t>(length), 2);
+    answers.push_back(ask("/v1/completions", {{"prompt", prompt}, {"max_tokens", 2}}));
+    // The first one is under way alone.
+    while (answers.size() == 1 && scheduler_->state().running == 0) std::this_thread::yield();
+  }
+  engine_->gate.release(4);
+  until([&] { return std::ranges::all_of(answers, [](const auto& one) { return one->done; }); });
+  EXPECT_THAT(engine_->chunks, ElementsAre(4, 8, 1));
+  for (const auto& answer : answers) {
+    EXPECT_EQ(Json::parse(answer->bytes)["choices"][0]["text"], "3 4 ");
+  }
 }
 
 TEST_F(ServiceTest, AClientThatGoesFreesItsSlot) {

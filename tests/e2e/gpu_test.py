@@ -133,7 +133,7 @@ class Gpu(ProgramTest):
         self.assertEqual((compiled["kernels_launched"], compiled["distinct_kernels"], compiled["launch_calls"]), (8, 2, 4),
                          "4 steps, each one replay of two kernels")
         self.assertEqual((compiled["device"], compiled["counts"]), ("cuda", "kernels on the device"))
-        self.assertGreaterEqual(compiled["synchronizations"], 1, "steps feed one another")
+        self.assertEqual(compiled["synchronizations"], 0, "steps feed one another, and tokens arrive where the host reads them")
         self.assertEqual(compiled["gpu_busy_ns"], 8 * 1000)
         self.assertEqual(compiled["top"][0], {"name": "assay_prologue (40 registers, 0 B shared)", "calls": 4, "total_ns": 4000})
         eager = records[("eager", "kv_decode")]["profile"]["summary"]

@@ -98,6 +98,19 @@ inline To simt_bits(From from) {
 inline float __fdividef(float x, float y) {
   return x / y;
 }
+// Rounded by themselves, as here everything is.
+inline double __dadd_rn(double x, double y) {
+  return x + y;
+}
+inline double __dmul_rn(double x, double y) {
+  return x * y;
+}
+inline double __ddiv_rn(double x, double y) {
+  return x / y;
+}
+inline double __longlong_as_double(long long x) {
+  return simt_bits<double>(x);
+}
 inline float __uint_as_float(unsigned x) {
   return simt_bits<float>(x);
 }

@@ -180,11 +180,11 @@ Result<Executor*> Frame::run_greedy(const RunInputs& inputs, int64_t steps, KvCa
   if (cache_ != CacheKind::kStatic || eager_for_good_) return nullptr;
   LoadedStep* graph = find(sizes_of(inputs.dims, cache.shape()));
   if (graph == nullptr || !graph->feeds_itself()) return nullptr;
-  const Status ran =
-      graph->run_greedy(inputs, steps, cache, [&](std::span<const int32_t> tokens, bool finite) {
-        note_run(graph);
-        return sink(tokens, finite);
-      });
+  const Status ran = graph->run_greedy(inputs, steps, steps, cache,
+                                       [&](std::span<const int32_t> tokens, bool finite) {
+                                         note_run(graph);
+                                         return sink(tokens, finite);
+                                       });
   if (ran) return graph;
   ASSAY_CHECK(give_up_unless_lost(ran.error()));
   return nullptr;

@@ -6,7 +6,7 @@
 
 namespace assay::engine {
 
-Status LoadedStep::run_greedy(const RunInputs&, int64_t, KvCache&, const TokenSink&) {
+Status LoadedStep::run_greedy(const RunInputs&, int64_t, int64_t, KvCache&, const TokenSink&) {
   assert(false && "feeds_itself() is asked first");
   return {};
 }

@@ -14,6 +14,7 @@
 #include "engine/codegen/toolchain.h"
 #include "engine/device/device_fault.h"
 #include "engine/device/executor.h"
+#include "engine/device/slot_sampling.h"
 #include "engine/memory/buffer_pool.h"
 #include "engine/model/weights.h"
 #include "engine/plan/step_plan.h"
@@ -43,10 +44,11 @@ class LoadedStep : public Executor {
   virtual bool feeds_itself() const { return false; }
   // `steps` runs of a decode step over a static cache with room for them: the first with `inputs`,
   // each other with the tokens that the one before chose, without the host in between. `sink` gets
-  // every step's tokens as they arrive, in order, and may end them. Outputs are the last step's;
-  // there are none if `sink` ended them, because the device may be ahead of it. After that and
-  // after an error the steps whose tokens have arrived are in the cache, and no others.
-  virtual Status run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+  // every step's tokens as they arrive, in order, and may end them; the device is at most `ahead`
+  // steps ahead of it. Tokens are the last step's, and other outputs unless `sink` ended them;
+  // there are none if it stopped. After that and after an error the steps whose tokens have arrived
+  // are in the cache, and no others.
+  virtual Status run_greedy(const RunInputs& inputs, int64_t steps, int64_t ahead, KvCache& cache,
                             const TokenSink& sink);
 };
 
@@ -93,6 +95,8 @@ class Device {
   virtual TileLayout layout() const = 0;  // of products' weights, as its kernels read them
   // Type of the caches of a model whose weights are of this type, in its graphs and in memory.
   virtual DType cache_type(DType weights) const = 0;
+  // True if the first runs of each size cost it time, so that few sizes serve best.
+  virtual bool prefers_few_sizes() const { return false; }
   virtual size_t threads() const = 0;  // of the host that compute
 
   // Runs the graph as built, operator by operator, nothing fused: each operator's outputs come from
@@ -107,6 +111,12 @@ class Device {
   // Compiles a plan and binds its weights. An environment_error has the compiler's whole text. The
   // device must outlive the step.
   virtual Result<std::unique_ptr<LoadedStep>> load(std::shared_ptr<const StepPlan> plan) = 0;
+
+  // Tables for a batch of so many slots, and runs of so many rows of logits [vocab]: compiled steps
+  // can draw tokens by them. Null: this device doesn't draw.
+  virtual Result<std::unique_ptr<SlotSampling>> make_sampling(int64_t, int64_t, int64_t) {
+    return nullptr;
+  }
 
   virtual std::optional<Toolchain> toolchain() const = 0;  // absent: none was needed or found
   virtual CompileStats stats() const = 0;                  // since the start

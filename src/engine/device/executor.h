@@ -15,6 +15,8 @@
 
 namespace assay::engine {
 
+class SlotSampling;
+
 // cos and sin of position * inverse frequency, [positions, head_dim / 2], rounded as transformers
 // does in fp32.
 struct RopeTables {
@@ -32,13 +34,22 @@ struct RunInputs {
   // [batch]: rows of the cache, each once; of a graph whose rows are in order they are not read.
   std::span<const int32_t> slots = {};
   const RopeTables* rope = nullptr;  // of at least every position; unused without RoPE
+  // Tables of the device by which it draws tokens, for a graph that names rows. Null: tokens are
+  // the largest logits'.
+  const SlotSampling* sampling = nullptr;
 };
 // True if each row's tokens fit kv_len: what executors demand of a run.
 bool rows_fit(const RunInputs& inputs);
 
-// Takes the tokens that a step chose, one a row, and answers whether to go on; `finite`: each was
-// chosen by a finite logit. The span is valid during the call.
-using TokenSink = std::function<bool(std::span<const int32_t> tokens, bool finite)>;
+// The steps that follow one.
+enum class Onward {
+  kGo,    // further ones
+  kLast,  // those that the device has begun by now
+  kStop,  // none: what it has begun is forgotten
+};
+// Takes the tokens that a step chose, one a row; `finite`: each was chosen by a finite logit. The
+// span is valid during the call.
+using TokenSink = std::function<Onward(std::span<const int32_t> tokens, bool finite)>;
 
 class Executor {
  public:

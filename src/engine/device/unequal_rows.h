@@ -239,10 +239,10 @@ class UnequalRows {
     }
     cache.reset();
     cache.commit(length);
-    ASSERT_TRUE(step.run_greedy(inputs(batch, cache, first, 1), kMore, cache,
+    ASSERT_TRUE(step.run_greedy(inputs(batch, cache, first, 1), kMore, kMore, cache,
                                 [&](std::span<const int32_t> next, bool) {
                                   found.insert(found.end(), next.begin(), next.end());
-                                  return true;
+                                  return Onward::kGo;
                                 }));
     EXPECT_EQ(found, expected);
   }

@@ -1,23 +1,63 @@
-// A run names its slots; which positions of a slot are in use is known here alone.
+// A run names its slots; which positions of a slot are in use is known here alone. So a prompt's
+// run may be wider than the prompt: what it writes behind the prompt's end is in no use. Its logits
+// are those of the last position, so that such a prompt's last token goes with the next step, whose
+// run is needed anyway.
 #include "engine/serving/batch.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "base/text/text.h"
 
 namespace assay::engine {
+namespace {
+
+constexpr int64_t kMostPrompts = 8;   // of a run
+constexpr int64_t kFewestTokens = 8;  // of a row of a run
+constexpr int64_t kAhead = 2;  // steps that a device is ahead of the host, which waits for no more
+
+// The next of 1, 2, 3, 4, 6, 8, 12, 16, 24 ...
+int64_t wider(int64_t count) {
+  const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
+  return count <= power / 4 * 3 ? power / 4 * 3 : power;
+}
+
+int64_t power_of_two(int64_t count) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
+}
+
+// Rows of a step: kernels for few rows take 2, 4, 8 or 16.
+int64_t wider_step(int64_t rows) {
+  constexpr int64_t kFew = 16;
+  return rows <= kFew ? power_of_two(rows) : wider(rows);
+}
+
+}  // namespace
+
+int64_t default_capacity(const ModelConfig& config) {
+  constexpr int64_t kMost = 4096;
+  return std::min(kMost, config.max_positions);
+}
+
+// A GPU takes little longer for so many tokens than for a few.
+int64_t default_chunk(const Device& device) {
+  constexpr int64_t kOfProcessor = 256, kOfGpu = 1024;
+  return device.prefers_few_sizes() ? kOfGpu : kOfProcessor;
+}
 
 Batch::Batch(std::shared_ptr<Model> model, const BatchOptions& options)
     : model_(std::move(model)),
       options_(options),
       taken_(static_cast<size_t>(options.slots), false),
       finite_(taken_.size(), true),
+      awaits_(taken_.size(), false),
       lengths_(taken_.size(), 0),
       next_(taken_.size(), -1),
       samplers_(taken_.size()),
-      no_pad_(taken_.size(), 0) {}
+      drawn_(taken_.size()) {}
 
 Result<Batch> Batch::create(std::shared_ptr<Model> model, const BatchOptions& options) {
   const int64_t most = model->config().max_positions;
@@ -33,10 +73,17 @@ Result<Batch> Batch::create(std::shared_ptr<Model> model, const BatchOptions& op
   }
   Batch batch(std::move(model), options);
   batch.options_.chunk = std::min(options.chunk, options.capacity);
-  ASSAY_TRY(batch.cache_,
-            batch.model_->make_cache(CacheKind::kStatic, options.slots, options.capacity));
+  batch.few_sizes_ = options.compiled && batch.model_->device().prefers_few_sizes();
+  const int64_t rows = options.slots + (batch.few_sizes_ ? 1 : 0);  // the last one is no slot
+  ASSAY_TRY(batch.cache_, batch.model_->make_cache(CacheKind::kStatic, rows, options.capacity));
   batch.model_->rope(options.capacity);
-  if (options.compiled) ASSAY_CHECK(batch.compile());
+  if (options.compiled) {
+    ASSAY_CHECK(batch.compile());
+    ASSAY_TRY(batch.device_sampling_, batch.model_->device().make_sampling(
+                                          rows, std::max(wider_step(options.slots), kMostPrompts),
+                                          batch.model_->config().vocab_size));
+  }
+  if (batch.few_sizes_) ASSAY_CHECK(batch.warm_up());
   return batch;
 }
 
@@ -44,7 +91,8 @@ Result<Batch> Batch::create(std::shared_ptr<Model> model, const BatchOptions& op
 // compiler.
 Status Batch::compile() {
   ASSAY_TRY(GraphCompiler* const compiler, model_->compiler());
-  const int64_t capacity = options_.capacity, rows = slots(), chunk = options_.chunk;
+  const int64_t capacity = options_.capacity, chunk = options_.chunk;
+  const int64_t rows = few_sizes_ ? wider_step(slots()) : slots();
   ASSAY_TRY(one_, compiler->compile({1, 1, std::nullopt, capacity}));
   ASSAY_CHECK(one_->reserve({1, 1, capacity}));
   if (rows > 1) {
@@ -55,6 +103,47 @@ Status Batch::compile() {
     ASSAY_TRY(chunk_, compiler->compile({1, std::nullopt, std::nullopt, capacity}));
     ASSAY_CHECK(chunk_->reserve({1, chunk, capacity}));
   }
+  if (const int64_t prompts = std::min({slots(), kMostPrompts, chunk / 2});
+      few_sizes_ && prompts > 1) {
+    ASSAY_TRY(chunks_, compiler->compile({std::nullopt, std::nullopt, std::nullopt, capacity}));
+    ASSAY_CHECK(chunks_->reserve({power_of_two(prompts), chunk / 2, capacity}));
+  }
+  return {};
+}
+
+// Kernels are compiled, a library's algorithms chosen, and launches recorded. Memory comes first:
+// recordings hold its addresses.
+Status Batch::warm_up() {
+  std::vector<int64_t> steps, chunks;
+  for (int64_t rows = 1; rows <= wider_step(slots()); rows = wider_step(rows + 1)) {
+    steps.push_back(rows);
+    ASSAY_CHECK(step_of(rows, 1)->reserve({rows, 1, options_.capacity}));
+  }
+  for (int64_t tokens = std::min(kFewestTokens, options_.chunk); chunk_ != nullptr;
+       tokens = std::min(wider(tokens + 1), options_.chunk)) {
+    chunks.push_back(tokens);
+    ASSAY_CHECK(chunk_->reserve({1, tokens, options_.capacity}));
+    if (tokens == options_.chunk) break;
+  }
+  const auto run = [&](int64_t rows, int64_t q_len, bool draws = false) {
+    rows_.clear();
+    ids_.assign(static_cast<size_t>(rows * q_len), 0);
+    return run_rows(rows, q_len, draws);
+  };
+  // A size's second run records it. Several prompts' is left for later: it takes the host less time
+  // than the device.
+  for (const int64_t rows : steps) {
+    for (const bool draws : {false, true}) {
+      ASSAY_CHECK(run(rows, 1, draws));
+      ASSAY_CHECK(run(rows, 1, draws));
+    }
+  }
+  for (const int64_t tokens : chunks) {
+    ASSAY_CHECK(run(1, tokens));
+    ASSAY_CHECK(run(1, tokens));
+    for (int64_t rows = 2; rows <= most_prompts(tokens); rows *= 2) ASSAY_CHECK(run(rows, tokens));
+  }
+  cache_->reset();
   return {};
 }
 
@@ -70,30 +159,72 @@ std::optional<int64_t> Batch::join() {
   finite_[slot] = true;
   lengths_[slot] = 0;
   next_[slot] = -1;
+  awaits_[slot] = false;
   samplers_[slot].reset();
+  drawn_[slot] = {};
   return static_cast<int64_t>(slot);
 }
 
 Status Batch::leave(int64_t slot) {
-  ASSAY_CHECK(check_rows({&slot, 1}, 0));
+  ASSAY_CHECK(check_slots({&slot, 1}));
   taken_[static_cast<size_t>(slot)] = false;
   return {};
 }
 
 Status Batch::sample(int64_t slot, const Sampling& sampling) {
-  ASSAY_CHECK(check_rows({&slot, 1}, 0));
+  ASSAY_CHECK(check_slots({&slot, 1}));
   const int64_t vocab = model_->config().vocab_size;
   ASSAY_CHECK(check_sampling(sampling, vocab));
-  if (length(slot) > 0) {
-    return bad_input("slot {}: expected it empty, found {}", slot, counted(length(slot), "token"));
+  if (next(slot) >= 0) {
+    return bad_input("slot {}: expected it empty, found {}", slot,
+                     counted(length(slot) + (awaits_end(slot) ? 1 : 0), "token"));
   }
   auto& sampler = samplers_[static_cast<size_t>(slot)];
+  Drawn& drawn = drawn_[static_cast<size_t>(slot)];
   sampler.reset();
-  if (!sampling.is_argmax()) sampler.emplace(sampling, vocab);
+  drawn = {};
+  if (sampling.is_argmax()) return {};
+  if (device_sampling_ == nullptr ||
+      std::ssize(sampling.logit_bias) > device_sampling_->most_biases()) {
+    sampler.emplace(sampling, vocab);
+    return {};
+  }
+  model_->device().enter_thread();
+  const bool penalties = sampling.has_penalties();
+  const SampledSlot wishes{.samples = 1,
+                           .penalties = penalties ? 1 : 0,
+                           .temperature = sampling.temperature,
+                           .repetition = sampling.repetition_penalty,
+                           .presence = sampling.presence_penalty,
+                           .frequency = sampling.frequency_penalty,
+                           .top_p = sampling.top_p,
+                           .top_k = sampling.top_k,
+                           .least = least_weight(sampling.min_p),
+                           .seed = sampling.seed};
+  ASSAY_CHECK(device_sampling_->begin(slot, wishes, sampling.logit_bias));
+  drawn = {.on_device = true,
+           .penalties = penalties,
+           .sees = sampling.repetition_penalty != 1,
+           .prompt_tokens = 0};
   return {};
 }
 
-Status Batch::check_rows(std::span<const int64_t> slots, int64_t tokens) const {
+Status Batch::tell_device(const Part& part, bool held_back) {
+  const Drawn& drawn = drawn_[static_cast<size_t>(part.slot)];
+  if (!drawn.on_device) return {};
+  model_->device().enter_thread();
+  if (drawn.sees) ASSAY_CHECK(device_sampling_->saw_prompt(part.slot, part.ids));
+  return device_sampling_->set_prompt(part.slot, drawn.prompt_tokens + std::ssize(part.ids),
+                                      held_back ? length(part.slot) : -1);
+}
+
+void Batch::saw_prompt(const Part& part) {
+  const auto at = static_cast<size_t>(part.slot);
+  if (samplers_[at]) samplers_[at]->saw_prompt(part.ids);
+  drawn_[at].prompt_tokens += std::ssize(part.ids);
+}
+
+Status Batch::check_slots(std::span<const int64_t> slots) const {
   std::vector<bool> seen(taken_.size(), false);
   for (const int64_t slot : slots) {
     const auto at = static_cast<size_t>(slot);
@@ -102,12 +233,15 @@ Status Batch::check_rows(std::span<const int64_t> slots, int64_t tokens) const {
     }
     if (seen[at]) return bad_input("slots: expected each once, found {} twice", slot);
     seen[at] = true;
-    if (tokens > options_.capacity - lengths_[at]) {
-      return bad_input("slot {}: expected at most {} more, found {}", slot,
-                       counted(options_.capacity - lengths_[at], "token"), tokens);
-    }
   }
   return {};
+}
+
+Status Batch::check_room(int64_t slot, int64_t tokens) const {
+  const int64_t room = options_.capacity - length(slot) - (awaits_end(slot) ? 1 : 0);
+  if (tokens <= room) return {};
+  return bad_input("slot {}: expected at most {} more, found {}", slot, counted(room, "token"),
+                   tokens);
 }
 
 Status Batch::check_ids(std::span<const int32_t> ids) const {
@@ -121,88 +255,198 @@ Status Batch::check_ids(std::span<const int32_t> ids) const {
 }
 
 LoadedStep* Batch::step_of(int64_t rows, int64_t q_len) const {
-  if (q_len > 1) return chunk_.get();
+  if (q_len > 1) return rows > 1 ? chunks_.get() : chunk_.get();
   return rows > 1 ? many_.get() : one_.get();
 }
 
-RunInputs Batch::inputs_of(std::span<const int32_t> ids, int64_t q_len) {
-  row_lengths_.clear();
-  row_slots_.clear();
+int64_t Batch::padded_rows() const {
+  const int64_t rows = std::ssize(rows_);
+  return few_sizes_ ? wider_step(rows) : rows;
+}
+
+bool Batch::step_draws() const {
+  return std::ranges::any_of(rows_, [&](int64_t slot) { return is_drawn(slot); });
+}
+
+RunInputs Batch::inputs_of(int64_t rows, int64_t q_len, bool draws) {
+  row_lengths_.assign(static_cast<size_t>(rows), 0);
+  row_slots_.assign(static_cast<size_t>(rows), static_cast<int32_t>(slots()));
+  no_pad_.resize(std::max(no_pad_.size(), static_cast<size_t>(rows)), 0);
   int64_t longest = 0;
-  for (const int64_t slot : rows_) {
-    longest = std::max(longest, length(slot));
-    row_lengths_.push_back(static_cast<int32_t>(length(slot)));
-    row_slots_.push_back(static_cast<int32_t>(slot));
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    longest = std::max(longest, length(rows_[row]));
+    row_lengths_[row] = static_cast<int32_t>(length(rows_[row]));
+    row_slots_[row] = static_cast<int32_t>(rows_[row]);
   }
-  return {.dims = {std::ssize(rows_), q_len, longest + q_len},
-          .ids = ids,
+  return {.dims = {rows, q_len, longest + q_len},
+          .ids = ids_,
           .lengths = row_lengths_,
-          .pad = std::span(no_pad_).first(rows_.size()),
+          .pad = std::span(no_pad_).first(static_cast<size_t>(rows)),
           .slots = row_slots_,
-          .rope = &model_->rope(options_.capacity)};
+          .rope = &model_->rope(options_.capacity),
+          .sampling = draws ? device_sampling_.get() : nullptr};
 }
 
-void Batch::take(size_t row, int32_t token, bool finite) {
-  const auto slot = static_cast<size_t>(rows_[row]);
-  next_[slot] = token;
-  if (!finite) finite_[slot] = false;
+void Batch::take(int64_t slot, int32_t token, bool finite) {
+  const auto at = static_cast<size_t>(slot);
+  next_[at] = token;
+  awaits_[at] = false;
+  if (!finite) finite_[at] = false;
 }
 
-Status Batch::run_rows(std::span<const int32_t> ids, int64_t q_len) {
+Status Batch::run_rows(int64_t rows, int64_t q_len, bool draws) {
   latest_ = nullptr;
   latest_run_ = model_->begin_run();
-  LoadedStep* const step = step_of(std::ssize(rows_), q_len);
+  LoadedStep* const step = step_of(rows, q_len);
   Executor& executor = step != nullptr ? *step : model_->eager();
-  ASSAY_CHECK(executor.run(inputs_of(ids, q_len), *cache_));
+  ASSAY_CHECK(executor.run(inputs_of(rows, q_len, draws), *cache_));
   latest_ = &executor;
   return {};
 }
 
-Result<std::span<const float>> Batch::logits_to_sample() const {
-  if (std::ranges::none_of(rows_, [&](int64_t slot) { return samples(slot); })) return {};
+Result<std::span<const float>> Batch::logits_to_sample(std::span<const size_t> rows) const {
+  if (std::ranges::none_of(rows, [&](size_t row) { return samples(rows_[row]); })) return {};
   const auto logits = latest_->output_f32(0);
   if (logits.empty()) return environment_error("logits: expected them from the device, found none");
   return logits;
 }
 
-void Batch::choose_next(std::span<const float> to_sample) {
+void Batch::choose_next(size_t row, std::span<const float> to_sample) {
   const auto vocab = static_cast<size_t>(model_->config().vocab_size);
-  const auto largest = latest_->output_i32(1);
-  const bool all_finite = latest_->chose_finite().value_or(false);
-  for (size_t row = 0; row < rows_.size(); ++row) {
-    const auto& sampler = samplers_[static_cast<size_t>(rows_[row])];
-    if (sampler) {
-      const auto logits = to_sample.subspan(row * vocab, vocab);
-      const int32_t token = sampler->choose(logits);
-      take(row, token, std::isfinite(logits[static_cast<size_t>(token)]));
-      continue;
-    }
-    const size_t chosen = row * vocab + static_cast<size_t>(largest[row]);
-    take(row, largest[row], all_finite || std::isfinite(latest_->element_f32(0, chosen)));
+  const int64_t slot = rows_[row];
+  if (const auto& sampler = samplers_[static_cast<size_t>(slot)]) {
+    const auto logits = to_sample.subspan(row * vocab, vocab);
+    const int32_t token = sampler->choose(logits);
+    return take(slot, token, std::isfinite(logits[static_cast<size_t>(token)]));
   }
+  const int32_t largest = latest_->output_i32(1)[row];
+  const size_t chosen = row * vocab + static_cast<size_t>(largest);
+  take(slot, largest,
+       latest_->chose_finite().value_or(false) || std::isfinite(latest_->element_f32(0, chosen)));
 }
 
 Status Batch::extend(int64_t slot, std::span<const int32_t> ids) {
-  if (ids.empty()) return bad_input("tokens: expected at least 1, found none");
-  ASSAY_CHECK(check_rows({&slot, 1}, std::ssize(ids)));
-  ASSAY_CHECK(check_ids(ids));
-  const auto at = static_cast<size_t>(slot);
-  const int64_t length = lengths_[at];
-  rows_ = {slot};
-  Status ran;
-  for (size_t done = 0; ran && done < ids.size();) {
-    const size_t count = std::min(ids.size() - done, static_cast<size_t>(options_.chunk));
-    ran = run_rows(ids.subspan(done, count), static_cast<int64_t>(count));
-    done += count;
-    lengths_[at] += static_cast<int64_t>(count);
+  const SlotPrompt part{slot, ids};
+  return extend({&part, 1});
+}
+
+Status Batch::extend(std::span<const SlotPrompt> parts) {
+  if (parts.empty()) return bad_input("slots: expected at least 1, found none");
+  std::vector<int64_t> slots;
+  for (const SlotPrompt& part : parts) slots.push_back(part.slot);
+  for (const SlotPrompt& part : parts) {
+    if (part.ids.empty()) return bad_input("tokens: expected at least 1, found none");
   }
-  const auto logits = ran ? logits_to_sample() : std::unexpected(ran.error());
-  if (!logits) {
-    lengths_[at] = length;
-    return std::unexpected(logits.error());
+  ASSAY_CHECK(check_slots(slots));
+  for (const SlotPrompt& part : parts) {
+    ASSAY_CHECK(check_room(part.slot, std::ssize(part.ids)));
+    ASSAY_CHECK(check_ids(part.ids));
   }
-  if (samplers_[at]) samplers_[at]->saw_prompt(ids);
-  choose_next(*logits);
+  std::vector<Before> before;
+  for (const int64_t slot : slots) {
+    const auto at = static_cast<size_t>(slot);
+    before.push_back({slot, lengths_[at], drawn_[at].prompt_tokens, next_[at], awaits_[at]});
+  }
+  const Status ran = extend_all(parts);
+  if (ran) return {};
+  for (const Before& one : before) {
+    const auto at = static_cast<size_t>(one.slot);
+    lengths_[at] = one.length;
+    drawn_[at].prompt_tokens = one.prompt_tokens;
+    next_[at] = one.next;
+    awaits_[at] = one.awaits;
+  }
+  return ran;
+}
+
+Status Batch::extend_all(std::span<const SlotPrompt> parts) {
+  std::vector<Part> left;
+  for (const SlotPrompt& part : parts) {
+    Part& one = left.emplace_back(part.slot, part.ids);
+    if (awaits_end(part.slot)) one.left.push_back(next(part.slot));
+    one.left.insert(one.left.end(), part.ids.begin(), part.ids.end());
+    if (few_sizes_ && one.left.size() == 1) {
+      ASSAY_CHECK(hold_back(one));
+      left.pop_back();
+    }
+  }
+  std::ranges::stable_sort(left, std::greater<>(),
+                           [](const Part& part) { return part.left.size(); });
+  while (!left.empty()) ASSAY_CHECK(run_parts(left));
+  return {};
+}
+
+// The part's last token is for the next step.
+Status Batch::hold_back(const Part& part) {
+  const auto at = static_cast<size_t>(part.slot);
+  ASSAY_CHECK(tell_device(part, true));
+  saw_prompt(part);
+  next_[at] = part.left.back();
+  awaits_[at] = true;
+  return {};
+}
+
+int64_t Batch::most_prompts(int64_t q_len) const {
+  if (chunks_ == nullptr) return 1;
+  const int64_t most = std::min(kMostPrompts, options_.chunk / q_len);
+  return std::min(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))),
+                  power_of_two(slots()));
+}
+
+// Prompts that fill more than half of a row each go together.
+std::pair<size_t, int64_t> Batch::next_run(std::vector<Part>& left) const {
+  const int64_t first = std::min(std::ssize(left.front().left), options_.chunk);
+  if (!few_sizes_) return {1, first};
+  const int64_t q_len = std::min(wider(std::max(first, kFewestTokens)), options_.chunk);
+  const auto has_room = [&](const Part& part) {
+    return length(part.slot) + q_len <= options_.capacity;
+  };
+  if (!has_room(left.front())) return {1, first};
+  const int64_t most = most_prompts(q_len);
+  size_t rows = 1;
+  for (size_t i = 1; i < left.size() && std::cmp_less(rows, most); ++i) {
+    const int64_t count = std::ssize(left[i].left);
+    if (2 * count > q_len && count <= q_len && has_room(left[i])) std::swap(left[rows++], left[i]);
+  }
+  return {rows, q_len};
+}
+
+Status Batch::run_parts(std::vector<Part>& left) {
+  const auto [count, q_len] = next_run(left);
+  const auto width = static_cast<size_t>(q_len);
+  const int64_t rows = power_of_two(static_cast<int64_t>(count));
+  rows_.clear();
+  ids_.assign(static_cast<size_t>(rows) * width, 0);
+  std::vector<size_t> choosing;
+  bool draws = false;
+  for (size_t row = 0; row < count; ++row) {
+    const std::vector<int32_t>& ids = left[row].left;
+    rows_.push_back(left[row].slot);
+    std::copy_n(ids.begin(), std::min(ids.size(), width),
+                ids_.begin() + static_cast<ptrdiff_t>(row * width));
+    if (ids.size() != width) continue;  // it ends in a later run
+    choosing.push_back(row);
+    draws |= is_drawn(left[row].slot);
+    ASSAY_CHECK(tell_device(left[row], width == 1));
+  }
+  ASSAY_CHECK(run_rows(rows, q_len, draws));
+  ASSAY_TRY(const auto logits, logits_to_sample(choosing));
+  for (size_t row = 0; row < count; ++row) {
+    Part& part = left[row];
+    const auto at = static_cast<size_t>(part.slot);
+    awaits_[at] = false;
+    if (part.left.size() < width) {
+      lengths_[at] += std::ssize(part.left) - 1;
+      ASSAY_CHECK(hold_back(part));
+      part.left.clear();
+      continue;
+    }
+    lengths_[at] += q_len;
+    if (part.left.size() == width) saw_prompt(part);
+    part.left.erase(part.left.begin(), part.left.begin() + q_len);
+  }
+  for (const size_t row : choosing) choose_next(row, logits);
+  std::erase_if(left, [](const Part& part) { return part.left.empty(); });
   return {};
 }
 
@@ -214,95 +458,128 @@ Status Batch::step(std::span<const SlotToken> fed) {
     ids.push_back(one.token);
   }
   if (fed.empty()) return bad_input("slots: expected at least 1, found none");
-  ASSAY_CHECK(check_rows(slots, 1));
+  ASSAY_CHECK(check_slots(slots));
   ASSAY_CHECK(check_ids(ids));
+  for (const auto& [slot, token] : fed) {
+    if (awaits_end(slot) && token != next(slot)) {
+      return bad_input("slot {}: expected its prompt's last token, {}, found {}", slot, next(slot),
+                       token);
+    }
+    if (!awaits_end(slot)) ASSAY_CHECK(check_room(slot, 1));
+  }
   rows_ = std::move(slots);
-  return step_rows(ids);
+  ids_ = std::move(ids);
+  return step_rows();
 }
 
-Status Batch::step_rows(std::span<const int32_t> ids) {
-  ASSAY_CHECK(run_rows(ids, 1));
-  ASSAY_TRY(const auto logits, logits_to_sample());
-  for (size_t row = 0; row < rows_.size(); ++row) {
+Status Batch::step_rows() {
+  const int64_t rows = padded_rows();
+  ids_.resize(static_cast<size_t>(rows), 0);
+  ASSAY_CHECK(run_rows(rows, 1, step_draws()));
+  std::vector<size_t> all(rows_.size());
+  for (size_t row = 0; row < all.size(); ++row) all[row] = row;
+  ASSAY_TRY(const auto logits, logits_to_sample(all));
+  for (const size_t row : all) {
     const auto slot = static_cast<size_t>(rows_[row]);
     ++lengths_[slot];
-    if (samplers_[slot]) samplers_[slot]->saw_chosen(ids[row]);
+    if (samplers_[slot] && !awaits_[slot]) samplers_[slot]->saw_chosen(ids_[row]);
+    choose_next(row, logits);
   }
-  choose_next(logits);
   return {};
 }
 
 std::span<const float> Batch::logits(int64_t slot) const {
   const auto row = std::ranges::find(rows_, slot);
-  if (latest_ == nullptr || latest_run_ != model_->latest_run() || row == rows_.end()) return {};
+  if (latest_ == nullptr || latest_run_ != model_->latest_run() || row == rows_.end() ||
+      awaits_end(slot)) {
+    return {};
+  }
   const auto vocab = static_cast<size_t>(model_->config().vocab_size);
   const auto all = latest_->output_f32(0);
   if (all.empty()) return {};
   return all.subspan(static_cast<size_t>(row - rows_.begin()) * vocab, vocab);
 }
 
-bool Batch::goes_on(size_t row, int32_t token, const Sink& sink) const {
-  const int64_t slot = rows_[row];
-  const bool wanted = sink(slot, token);
-  return wanted && length(slot) < options_.capacity &&
-         std::ranges::find(options_.ends, token) == options_.ends.end();
+Onward Batch::answer(int64_t slot, int32_t token, const Sink& sink) const {
+  const Onward onward = sink(slot, token);
+  const bool ends = std::ranges::find(options_.ends, token) != options_.ends.end();
+  return ends || length(slot) == options_.capacity ? Onward::kStop : onward;
 }
 
-Result<std::optional<std::vector<int64_t>>> Batch::run_alone(int64_t& steps, const Sink& sink) {
-  LoadedStep* const step = step_of(std::ssize(rows_), 1);
+void Batch::feed_next(std::span<const int64_t> slots) {
+  rows_.assign(slots.begin(), slots.end());
+  ids_.clear();
+  for (const int64_t slot : slots) ids_.push_back(next(slot));
+}
+
+Result<std::optional<Batch::Going>> Batch::run_alone(int64_t steps, const Sink& sink) {
+  const int64_t rows = padded_rows();
+  LoadedStep* const step = step_of(rows, 1);
   if (step == nullptr || !step->feeds_itself() ||
       std::ranges::any_of(rows_, [&](int64_t slot) { return samples(slot); })) {
     return std::nullopt;
   }
-  std::vector<int32_t> ids;
+  ids_.resize(static_cast<size_t>(rows), 0);
   int64_t most = steps;
-  for (const int64_t slot : rows_) {
-    ids.push_back(next(slot));
-    most = std::min(most, options_.capacity - length(slot));
-  }
-  std::vector<int64_t> left = rows_;
+  for (const int64_t slot : rows_) most = std::min(most, options_.capacity - length(slot));
+  Going going{rows_, steps};
+  bool is_last = false;
   latest_ = nullptr;
   latest_run_ = model_->begin_run();
   const auto arrived = [&](std::span<const int32_t> tokens, bool finite) {
-    --steps;
-    left.clear();
+    --going.steps;
     for (size_t row = 0; row < rows_.size(); ++row) {
-      ++lengths_[static_cast<size_t>(rows_[row])];
-      take(row, tokens[row], finite);
-      if (goes_on(row, tokens[row], sink)) left.push_back(rows_[row]);
+      const int64_t slot = rows_[row];
+      const auto at = std::ranges::find(going.slots, slot);
+      if (at == going.slots.end()) continue;  // ended in a step before
+      ++lengths_[static_cast<size_t>(slot)];
+      take(slot, tokens[row], finite);
+      const Onward onward = answer(slot, tokens[row], sink);
+      if (onward == Onward::kStop) going.slots.erase(at);
+      is_last |= onward == Onward::kLast;
     }
-    return left.size() == rows_.size();
+    if (going.slots.empty()) return Onward::kStop;
+    return is_last || going.slots.size() < rows_.size() ? Onward::kLast : Onward::kGo;
   };
-  ASSAY_CHECK(step->run_greedy(inputs_of(ids, 1), most, *cache_, arrived));
-  return std::optional(std::move(left));
+  // A device that counts tokens mustn't count those of steps that nobody takes.
+  const bool counts = std::ranges::any_of(
+      rows_, [&](int64_t slot) { return drawn_[static_cast<size_t>(slot)].penalties; });
+  ASSAY_CHECK(step->run_greedy(inputs_of(rows, 1, step_draws()), most, counts ? 1 : kAhead, *cache_,
+                               arrived));
+  if (is_last) going.steps = 0;
+  return std::optional(std::move(going));
 }
 
-Result<std::vector<int64_t>> Batch::run_one(const Sink& sink) {
-  std::vector<int32_t> ids;
-  for (const int64_t slot : rows_) ids.push_back(next(slot));
-  ASSAY_CHECK(step_rows(ids));
-  std::vector<int64_t> left;
-  for (size_t row = 0; row < rows_.size(); ++row) {
-    if (goes_on(row, next(rows_[row]), sink)) left.push_back(rows_[row]);
+Result<Batch::Going> Batch::run_one(int64_t steps, const Sink& sink) {
+  ASSAY_CHECK(step_rows());
+  Going going{{}, steps - 1};
+  for (const int64_t slot : rows_) {
+    const Onward onward = answer(slot, next(slot), sink);
+    if (onward != Onward::kStop) going.slots.push_back(slot);
+    if (onward == Onward::kLast) going.steps = 0;
   }
-  return left;
+  return going;
 }
 
-Status Batch::run(std::span<const int64_t> slots, int64_t steps, const Sink& sink) {
-  ASSAY_CHECK(check_rows(slots, std::min<int64_t>(steps, 1)));
+Status Batch::run(std::span<const int64_t> slots, int64_t steps, const Sink& sink,
+                  bool wants_logits) {
+  ASSAY_CHECK(check_slots(slots));
   for (const int64_t slot : slots) {
-    if (length(slot) == 0) return bad_input("slot {}: expected a prompt in it, found none", slot);
+    if (next(slot) < 0) return bad_input("slot {}: expected a prompt in it, found none", slot);
+    if (steps > 0 && !awaits_end(slot)) ASSAY_CHECK(check_room(slot, 1));
   }
-  std::vector<int64_t> left(slots.begin(), slots.end());
-  while (steps > 0 && !left.empty()) {
-    rows_ = std::move(left);
-    ASSAY_TRY(auto alone, run_alone(steps, sink));
-    if (alone) {
-      left = *std::move(alone);
-      continue;
+  Going going{{slots.begin(), slots.end()}, steps};
+  while (going.steps > 0 && !going.slots.empty()) {
+    feed_next(going.slots);
+    std::optional<Going> alone;
+    if (!wants_logits) {
+      ASSAY_TRY(alone, run_alone(going.steps, sink));
     }
-    ASSAY_TRY(left, run_one(sink));
-    --steps;
+    if (alone) {
+      going = *std::move(alone);
+    } else {
+      ASSAY_TRY(going, run_one(going.steps, sink));
+    }
   }
   latest_ = nullptr;
   return {};

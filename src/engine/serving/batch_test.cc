@@ -82,7 +82,7 @@ TEST_F(BatchErrors, CallsThatCannotBeLeaveSlotsAsTheyAre) {
   ASSERT_TRUE(batch);
   const auto never = [](int64_t, int32_t) {
     ADD_FAILURE() << "nothing has run";
-    return true;
+    return Onward::kGo;
   };
   const Prompt three = {1, 2, 3};
   expect_error(batch->extend(0, three), "slot: expected one of join(), found 0");
@@ -92,6 +92,7 @@ TEST_F(BatchErrors, CallsThatCannotBeLeaveSlotsAsTheyAre) {
   EXPECT_EQ(batch->join(), std::nullopt);
   expect_error(batch->extend(2, three), "found 2");
   expect_error(batch->extend(0, {}), "expected at least 1, found none");
+  expect_error(batch->extend({}), "expected at least 1, found none");
   expect_error(batch->extend(0, Prompt(5, 1)), "slot 0: expected at most 4 tokens more, found 5");
   expect_error(batch->extend(0, Prompt{41}), "expected ids from 0 to 40, found 41");
   const std::vector<int64_t> both = {0, 1}, first = {0};

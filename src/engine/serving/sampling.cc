@@ -1,7 +1,10 @@
-// Sums are fp64, so that equal logits give equal tokens everywhere.
+// Sums are of whole numbers, and every other operation is fp64, rounded as IEEE 754 has it and
+// never fused with another: equal logits give equal tokens everywhere, whatever the order of sums.
+// A GPU's kernel does the same (codegen/cuda/cuda_sampling.h).
 #include "engine/serving/sampling.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <string_view>
@@ -14,9 +17,35 @@ namespace {
 constexpr double kMostPenalty = 100, kMostTemperature = 100, kMostBias = 1000;
 
 struct Candidate {
-  double weight = 0;  // e^(logit - the largest), at the temperature
+  uint64_t weight = 0;  // weight_of(logit - the largest), at the temperature
   int32_t id = 0;
 };
+
+// e^x in units of 2^-40, for x <= 0; 2^-40 is e^-27.7. Taylor's series around multiples
+// of ln 2 gives it to about an fp64's last place.
+uint64_t weight_of(double x) {
+  if (!(x > -28)) return 0;
+  const auto k = static_cast<int>(x * 1.4426950408889634 - 0.5);
+  double r = x - k * 0.693147180369123816490e+00;  // the product has no more than 53 bits
+  r = r - k * 1.90821492927058770002e-10;
+  constexpr double kParts[] = {1.0 / 6227020800,
+                               1.0 / 479001600,
+                               1.0 / 39916800,
+                               1.0 / 3628800,
+                               1.0 / 362880,
+                               1.0 / 40320,
+                               1.0 / 5040,
+                               1.0 / 720,
+                               1.0 / 120,
+                               1.0 / 24,
+                               1.0 / 6,
+                               0.5,
+                               1.0};
+  double p = kParts[0];
+  for (size_t i = 1; i < std::size(kParts); ++i) p = p * r + kParts[i];
+  p = p * r + 1.0;
+  return static_cast<uint64_t>(p * std::bit_cast<double>(uint64_t(1023 + 40 + k) << 52));
+}
 
 Status in_range(std::string_view name, double value, double least, double most) {
   if (value >= least && value <= most) return {};
@@ -32,8 +61,8 @@ bool likelier(const Candidate& a, const Candidate& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
 }
 
-double mass_of(const std::vector<Candidate>& candidates) {
-  double mass = 0;
+uint64_t mass_of(const std::vector<Candidate>& candidates) {
+  uint64_t mass = 0;
   for (const Candidate& candidate : candidates) mass += candidate.weight;
   return mass;
 }
@@ -41,11 +70,12 @@ double mass_of(const std::vector<Candidate>& candidates) {
 // Keeps the fewest likeliest that have this share of the mass. They leave a heap one by one: most
 // of a vocabulary is never sorted.
 void keep_mass(std::vector<Candidate>& candidates, double share) {
-  const double enough = share * mass_of(candidates);
+  const auto all = static_cast<double>(mass_of(candidates));
+  const uint64_t enough = std::max<uint64_t>(static_cast<uint64_t>(share * all), 1);
   const auto comes_later = [](const Candidate& a, const Candidate& b) { return likelier(b, a); };
   std::ranges::make_heap(candidates, comes_later);
   auto end = candidates.end();
-  for (double mass = 0; end != candidates.begin() && mass < enough;) {
+  for (uint64_t mass = 0; end != candidates.begin() && mass < enough;) {
     std::ranges::pop_heap(candidates.begin(), end, comes_later);
     mass += (--end)->weight;
   }
@@ -54,9 +84,16 @@ void keep_mass(std::vector<Candidate>& candidates, double share) {
 
 }  // namespace
 
+bool Sampling::has_penalties() const {
+  return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
+}
+
 bool Sampling::is_argmax() const {
-  return temperature == 0 && logit_bias.empty() && repetition_penalty == 1 &&
-         presence_penalty == 0 && frequency_penalty == 0;
+  return temperature == 0 && logit_bias.empty() && !has_penalties();
+}
+
+uint64_t least_weight(double min_p) {
+  return std::max<uint64_t>(static_cast<uint64_t>(std::ceil(min_p * 0x1p40)), 1);
 }
 
 Status check_sampling(const Sampling& sampling, int64_t vocab) {
@@ -104,7 +141,8 @@ std::vector<double> Sampler::changed(std::span<const float> logits) const {
     if (!seen_[id]) continue;
     values[id] = values[id] > 0 ? values[id] / repetition : values[id] * repetition;
     if (chosen_[id] == 0) continue;
-    values[id] -= sampling_.presence_penalty + chosen_[id] * sampling_.frequency_penalty;
+    const double often = chosen_[id];
+    values[id] -= sampling_.presence_penalty + often * sampling_.frequency_penalty;
   }
   return values;
 }
@@ -126,9 +164,10 @@ int32_t Sampler::choose(std::span<const float> logits) const {
 // sum's.
 int32_t Sampler::draw(const std::vector<double>& logits, size_t largest) const {
   std::vector<Candidate> left;
+  const uint64_t least = least_weight(sampling_.min_p);
   for (size_t id = 0; id < logits.size(); ++id) {
-    const double weight = std::exp((logits[id] - logits[largest]) / sampling_.temperature);
-    if (weight > 0 && weight >= sampling_.min_p) left.push_back({weight, static_cast<int32_t>(id)});
+    const uint64_t weight = weight_of((logits[id] - logits[largest]) / sampling_.temperature);
+    if (weight >= least) left.push_back({weight, static_cast<int32_t>(id)});
   }
   const bool bounded = sampling_.top_k > 0 && sampling_.top_k < std::ssize(left);
   if (bounded) {
@@ -137,10 +176,13 @@ int32_t Sampler::draw(const std::vector<double>& logits, size_t largest) const {
   }
   if (sampling_.top_p < 1) keep_mass(left, sampling_.top_p);
   std::ranges::sort(left, {}, &Candidate::id);
-  double at = Random(sampling_.seed, chosen_count_).uniform() * mass_of(left);
+  const uint64_t mass = mass_of(left);
+  const double share = Random(sampling_.seed, chosen_count_).uniform();
+  const uint64_t at = std::min(static_cast<uint64_t>(share * static_cast<double>(mass)), mass - 1);
+  uint64_t through = 0;
   for (const Candidate& candidate : left) {
-    at -= candidate.weight;
-    if (at < 0) return candidate.id;
+    through += candidate.weight;
+    if (at < through) return candidate.id;
   }
   return left.back().id;
 }

@@ -28,9 +28,13 @@ struct Sampling {
   double top_p = 1;
   uint64_t seed = 0;
 
+  bool has_penalties() const;
   // True if the largest logit is chosen as it comes.
   bool is_argmax() const;
 };
+
+// Tokens are drawn by weights of 2^40 for the likeliest one; those of less than this aren't.
+uint64_t least_weight(double min_p);
 
 // bad_input that names the member, its range and what was found.
 Status check_sampling(const Sampling& sampling, int64_t vocab);

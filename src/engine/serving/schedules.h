@@ -38,9 +38,11 @@ class Schedules {
     EXPECT_TRUE(checkpoint && device);
     auto model = Model::load(*std::move(checkpoint), base, *std::move(device));
     EXPECT_TRUE(model) << model.error().message;
-    auto batch = Batch::create(
-        *model,
-        {.slots = kSlots, .capacity = kCapacity, .chunk = 6, .compiled = compiled, .ends = {kEnd}});
+    auto batch = Batch::create(*model, {.slots = kSlots,
+                                        .capacity = kCapacity,
+                                        .chunk = 16,
+                                        .compiled = compiled,
+                                        .ends = {kEnd}});
     EXPECT_TRUE(batch) << batch.error().message;
     batch_ = std::make_unique<Batch>(*std::move(batch));
     held_.resize(kSlots);
@@ -136,7 +138,7 @@ class Schedules {
   void act(const Poison& poison) {
     const int64_t slot = below(kSlots);
     Held& held = held_[static_cast<size_t>(slot)];
-    switch (below(5)) {
+    switch (below(6)) {
       case 0:
         return take_one();
       case 1:
@@ -145,8 +147,11 @@ class Schedules {
       case 2:
         if (held.request == nullptr || held.decodes()) return;
         poison_unused(poison);
-        return feed_prompt(slot, held);
+        return feed_prompts({slot});
       case 3:
+        poison_unused(poison);
+        return feed_prompts(prompted());
+      case 4:
         poison_unused(poison);
         return step(chosen());
       default:
@@ -173,20 +178,44 @@ class Schedules {
     held = {};
   }
 
-  // A part of the prompt that is left, which may take several runs, or all of it.
-  void feed_prompt(int64_t slot, Held& held) {
-    const auto left = std::span(held.request->prompt).subspan(held.fed);
-    const size_t count = below(2) == 0 ? left.size() : 1 + random_.below(left.size());
-    const Status fed = batch_->extend(slot, left.first(count));
+  // Parts of the prompts that are left, which may take several runs, or all of them.
+  void feed_prompts(const std::vector<int64_t>& slots) {
+    if (slots.empty()) return;
+    std::vector<SlotPrompt> parts;
+    for (const int64_t slot : slots) {
+      Held& held = held_[static_cast<size_t>(slot)];
+      const auto left = std::span(held.request->prompt).subspan(held.fed);
+      const size_t count = below(2) == 0 ? left.size() : 1 + random_.below(left.size());
+      parts.push_back({slot, left.first(count)});
+      held.fed += count;
+    }
+    const Status fed = batch_->extend(parts);
     ASSERT_TRUE(fed) << fed.error().message;
-    held.fed += count;
-    if (held.decodes()) expect_next(slot, held);
+    for (const int64_t slot : slots) expect_next(slot, held_[static_cast<size_t>(slot)]);
   }
 
+  // The prompt's last token may be left for the next step.
   void expect_next(int64_t slot, const Held& held) {
-    EXPECT_EQ(batch_->length(slot), static_cast<int64_t>(held.fed));
-    EXPECT_EQ(batch_->next(slot), held.expected()) << "slot " << slot << ", fed " << held.fed;
+    const bool awaits = batch_->awaits_end(slot);
+    EXPECT_EQ(batch_->length(slot), static_cast<int64_t>(held.fed) - (awaits ? 1 : 0));
+    if (awaits) {
+      EXPECT_EQ(batch_->next(slot), held.request->prompt[held.fed - 1]);
+      EXPECT_TRUE(batch_->logits(slot).empty());
+    } else if (held.decodes()) {
+      EXPECT_EQ(batch_->next(slot), held.expected()) << "slot " << slot << ", fed " << held.fed;
+    }
     EXPECT_TRUE(batch_->logits_finite(slot));
+  }
+
+  // Some of the slots whose prompts aren't all in, in any order.
+  std::vector<int64_t> prompted() {
+    std::vector<int64_t> slots;
+    for (int64_t slot = 0; slot < kSlots; ++slot) {
+      const Held& held = held_[static_cast<size_t>(slot)];
+      if (held.request == nullptr || held.decodes() || below(4) == 0) continue;
+      slots.insert(slots.begin() + below(std::ssize(slots) + 1), slot);
+    }
+    return slots;
   }
 
   // Some of the slots that can take a step, in any order.
@@ -203,12 +232,13 @@ class Schedules {
   void step(const std::vector<int64_t>& slots) {
     if (slots.empty()) return;
     std::vector<SlotToken> fed;
+    const std::vector<bool> awaited = awaiting();
     for (const int64_t slot : slots) fed.push_back({slot, batch_->next(slot)});
     const Status stepped = batch_->step(fed);
     ASSERT_TRUE(stepped) << stepped.error().message;
-    for (const int64_t slot : slots) {
+    for (const auto& [slot, token] : fed) {
       Held& held = held_[static_cast<size_t>(slot)];
-      ++held.fed;
+      if (!awaited[static_cast<size_t>(slot)]) ++held.fed;
       expect_next(slot, held);
       EXPECT_FALSE(batch_->logits(slot).empty());
     }
@@ -221,24 +251,39 @@ class Schedules {
     for (const int64_t slot : slots) {
       if (below(3) == 0) wanted[static_cast<size_t>(slot)] = 1 + below(steps);
     }
+    std::vector<bool> awaited = awaiting();
+    bool is_last = false;
     const auto take = [&](int64_t slot, int32_t token) {
-      Held& held = held_[static_cast<size_t>(slot)];
-      if (got[static_cast<size_t>(slot)] > 0) {
+      const auto at = static_cast<size_t>(slot);
+      Held& held = held_[at];
+      if (got[at] > 0) {
         EXPECT_NE(held.expected(), kEnd) << "it went on behind an end";
       }
-      ++held.fed;
+      if (!awaited[at]) ++held.fed;
+      awaited[at] = false;
       EXPECT_EQ(token, held.expected()) << "slot " << slot << ", fed " << held.fed;
-      return ++got[static_cast<size_t>(slot)] < wanted[static_cast<size_t>(slot)];
+      if (++got[at] == wanted[at]) return Onward::kStop;
+      if (below(8) != 0) return Onward::kGo;
+      is_last = true;
+      return Onward::kLast;
     };
     const Status ran = batch_->run(slots, steps, take);
     ASSERT_TRUE(ran) << ran.error().message;
     for (const int64_t slot : slots) {
-      const Held& held = held_[static_cast<size_t>(slot)];
+      const auto at = static_cast<size_t>(slot);
+      const Held& held = held_[at];
       expect_next(slot, held);
+      EXPECT_GE(got[at], 1);
       const bool ended = held.expected() == kEnd || batch_->length(slot) == kCapacity;
-      EXPECT_TRUE(got[static_cast<size_t>(slot)] == wanted[static_cast<size_t>(slot)] || ended);
+      EXPECT_TRUE(got[at] == wanted[at] || ended || (is_last && got[at] < wanted[at]));
       EXPECT_TRUE(batch_->logits(slot).empty());
     }
+  }
+
+  std::vector<bool> awaiting() const {
+    std::vector<bool> slots;
+    for (int64_t slot = 0; slot < kSlots; ++slot) slots.push_back(batch_->awaits_end(slot));
+    return slots;
   }
 
   void poison_unused(const Poison& poison) {

@@ -438,7 +438,7 @@ Status Session::decode_greedy(int64_t steps,
   const TokenSink keep = [&](std::span<const int32_t> tokens, bool finite) {
     std::ranges::copy(tokens, impl_->next.begin());
     impl_->finite &= finite;
-    return arrived();
+    return arrived() ? Onward::kGo : Onward::kStop;
   };
   // The first steps compile and record, or fall back to eager, one by one.
   while (left > 0 && goes_on) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text/text.h"
+#include "engine/device/cuda/cuda_slot_sampling.h"
 #include "engine/device/cuda/read_bandwidth.h"
 
 namespace assay::engine {
@@ -109,6 +110,13 @@ Result<std::unique_ptr<Executor>> CudaDevice::make_eager(Graph graph, const Weig
 Status CudaDevice::prepare(const Graph&, const Weights& weights) {
   use(weights);
   return find_compiler();
+}
+
+Result<std::unique_ptr<SlotSampling>> CudaDevice::make_sampling(int64_t slots, int64_t rows,
+                                                                int64_t vocab) {
+  ASSAY_CHECK(find_compiler());
+  ASSAY_TRY(auto made, cuda::CudaSlotSampling::create(*driver_, *kernels_, slots, rows, vocab));
+  return std::unique_ptr<SlotSampling>(std::move(made));
 }
 
 Result<std::unique_ptr<LoadedStep>> CudaDevice::load(std::shared_ptr<const StepPlan> plan) {

@@ -31,11 +31,15 @@ class CudaDevice final : public Device {
   BufferPool& memory() override { return memory_; }
   TileLayout layout() const override { return TileLayout::kRows; }
   DType cache_type(DType weights) const override { return weights; }
+  bool prefers_few_sizes() const override { return true; }
   size_t threads() const override { return pool_.size(); }
 
   Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) override;
   Status prepare(const Graph& graph, const Weights& weights) override;
   Result<std::unique_ptr<LoadedStep>> load(std::shared_ptr<const StepPlan> plan) override;
+
+  Result<std::unique_ptr<SlotSampling>> make_sampling(int64_t slots, int64_t rows,
+                                                      int64_t vocab) override;
 
   std::optional<Toolchain> toolchain() const override;
   CompileStats stats() const override { return kernels_ ? kernels_->stats() : CompileStats(); }

@@ -139,6 +139,90 @@ TEST_F(CudaDeviceTest, StepsThatFeedThemselvesAreReplayedWithoutUploads) {
   EXPECT_EQ(uploads, 1) << "ids, lengths, padding and sizes, once";
 }
 
+// Rows come and go, and prompts have any length: runs have sizes that were recorded at the start.
+TEST_F(CudaDeviceTest, ABatchReplaysRunsOfAllItsSizes) {
+  fake_.reset();
+  {
+    ModelOptions asked{.rows = CacheRows::kNamed, .threads = 1, .gpu = 0};
+    asked.compiler.verify_passes = false;
+    auto checkpoint = Checkpoint::open(checkpoint_.folder());
+    auto device = open_device(asked);
+    ASSERT_TRUE(checkpoint && device);
+    auto model = Model::load(*std::move(checkpoint), asked, *std::move(device));
+    ASSERT_TRUE(model);
+    auto batch =
+        Batch::create(*model, {.slots = 20, .capacity = 40, .chunk = 32, .compiled = true});
+    ASSERT_TRUE(batch) << batch.error().message;
+    const LaunchCounts before = *(*model)->device().launches();
+    EXPECT_GT(before.captures, 0);
+    int64_t runs = 0;
+    const Prompt prompt(32, 1);
+    for (const size_t length : {32, 31, 17, 9, 8, 2, 1, 5}) {
+      const auto slot = batch->join();
+      ASSERT_TRUE(batch->extend(*slot, std::span(prompt).first(length)));
+      EXPECT_EQ(batch->awaits_end(*slot), length != 32 && length != 8);
+      runs += length == 1 ? 0 : 1;
+    }
+    std::vector<SlotPrompt> several;
+    for (int64_t slot = 8; slot < 20; ++slot) {
+      ASSERT_EQ(batch->join(), slot);
+      several.push_back({slot, std::span(prompt).first(7)});
+    }
+    ASSERT_TRUE(batch->extend(several));
+    runs += 3;  // of four rows of eight tokens
+    for (int64_t rows = 1; rows <= 20; ++rows) {
+      std::vector<SlotToken> fed;
+      for (int64_t slot = 0; slot < rows; ++slot) fed.push_back({slot, batch->next(slot)});
+      ASSERT_TRUE(batch->step(fed));
+      ++runs;
+      if (rows % 5 != 0) continue;
+      for (int64_t slot = 0; slot < rows; ++slot) {
+        if (batch->length(slot) < 30) continue;
+        ASSERT_TRUE(batch->leave(slot));
+        ASSERT_EQ(batch->join(), slot);
+        ASSERT_TRUE(batch->extend(slot, std::span(prompt).first(8)));
+        ++runs;
+      }
+    }
+    const LaunchCounts after = *(*model)->device().launches();
+    EXPECT_EQ(after.captures, before.captures + 1) << "the second run of several prompts";
+    EXPECT_EQ(after.kernels, before.kernels);
+    EXPECT_EQ(after.replays - before.replays, runs);
+  }
+  EXPECT_EQ(fake_.live(), 0);
+}
+
+// Steps that the device has begun when one of its rows ends aren't lost for the others.
+TEST_F(CudaDeviceTest, StepsUnderWayAreTakenByTheRowsThatGoOn) {
+  fake_.reset();
+  ModelOptions asked{.rows = CacheRows::kNamed, .threads = 1, .gpu = 0};
+  asked.compiler.verify_passes = false;
+  auto checkpoint = Checkpoint::open(checkpoint_.folder());
+  auto device = open_device(asked);
+  ASSERT_TRUE(checkpoint && device);
+  auto model = Model::load(*std::move(checkpoint), asked, *std::move(device));
+  ASSERT_TRUE(model);
+  auto batch = Batch::create(*model, {.slots = 2, .capacity = 40, .compiled = true});
+  ASSERT_TRUE(batch);
+  const Prompt prompt(8, 1);
+  for (int64_t slot = 0; slot < 2; ++slot) {
+    ASSERT_EQ(batch->join(), slot);
+    ASSERT_TRUE(batch->extend(slot, prompt));
+  }
+  const std::vector<int64_t> both = {0, 1};
+  std::vector<int64_t> got(2, 0);
+  const long before = fake_.replays();
+  ASSERT_TRUE(batch->run(both, 20, [&](int64_t slot, int32_t) {
+    ++got[static_cast<size_t>(slot)];
+    return slot == 0 && got[0] == 3 ? Onward::kStop : got[1] == 10 ? Onward::kLast : Onward::kGo;
+  }));
+  EXPECT_EQ(got[0], 3);
+  EXPECT_GE(got[1], 10);
+  EXPECT_EQ(fake_.replays() - before, got[1]) << "each step that began gave the other row a token";
+  EXPECT_EQ(batch->length(0), 8 + 3);
+  EXPECT_EQ(batch->length(1), 8 + got[1]);
+}
+
 TEST_F(CudaDeviceTest, RecordsNoStepOverACacheThatGrowsAndNothingEager) {
   fake_.reset();
   ASSERT_TRUE(generate(options(CacheKind::kDynamic, true)));

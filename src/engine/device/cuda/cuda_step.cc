@@ -1,7 +1,7 @@
 // A step's first run launches and then records, later ones replay. A run that meets other sizes or
-// addresses launches, and the second of the same ones in a row records. A decode step over a
-// cache that grows has others each time, and is never recorded; a prompt over one gets the same
-// ones again from the pool.
+// addresses launches, and the second of the same ones records: in a row, unless the plan's rows are
+// named. A decode step over a cache that grows has others each time, and is never recorded; a
+// prompt over one gets the same ones again from the pool.
 #include "engine/device/cuda/cuda_step.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/codegen/cuda/cuda_sampling.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/graph/input_values.h"
 
@@ -74,9 +75,33 @@ CudaStep::~CudaStep() {
 }
 
 void CudaStep::drop_graphs() {
-  for (const GraphExec graph : graphs_) driver_.destroy(graph);
-  graphs_.clear();
+  while (!recordings_.empty()) drop_oldest();
+  latest_ = nullptr;
   bound_.reset();
+}
+
+void CudaStep::drop_oldest() {
+  for (const GraphExec graph : recordings_.back().graphs) driver_.destroy(graph);
+  recordings_.pop_back();
+}
+
+// A server's rows come and go: each number of them, and each length of a prompt's chunk, is met
+// again and again.
+size_t CudaStep::most_recordings() const {
+  constexpr size_t kMost = 96;
+  const bool named = std::ranges::any_of(plan_.graph->values, [](const Value& value) {
+    const auto* input = std::get_if<InputSource>(&value.source);
+    return input != nullptr && input->kind == InputKind::kSlots;
+  });
+  return named && !made_ ? kMost : 1;
+}
+
+// Null: no run like this one has been met, or not lately.
+CudaStep::Recording* CudaStep::find(const Bound& bound) {
+  const auto found = std::ranges::find(recordings_, bound, &Recording::bound);
+  if (found == recordings_.end()) return nullptr;
+  recordings_.splice(recordings_.begin(), recordings_, found);
+  return &recordings_.front();
 }
 
 ::assay::Status CudaStep::bind_weights(GpuWeights& weights, KernelStore& kernels) {
@@ -202,13 +227,15 @@ size_t CudaStep::state_begin() const {
   return places_.inputs.empty() ? places_.bytes : places_.inputs.front().offset;
 }
 
-// Caches are where they are now; all else has its place.
-::assay::Status CudaStep::bind(const RunInputs& inputs, KvCache& cache, Bound& bound) {
-  bound = {.batch = inputs.dims.batch,
-           .q_len = inputs.dims.q_len,
-           .capacity = 0,
-           .grows = cache.grows(),
-           .caches = {}};
+// Finds the run's recording; where there is none, makes room for the run and binds it.
+::assay::Status CudaStep::make_room(const RunInputs& inputs, KvCache& cache) {
+  ASSAY_CHECK(upload_tables(*inputs.rope));
+  Bound bound{.batch = inputs.dims.batch,
+              .q_len = inputs.dims.q_len,
+              .capacity = 0,
+              .grows = cache.grows(),
+              .caches = {},
+              .sampling = static_cast<const CudaSlotSampling*>(inputs.sampling)};
   for (int64_t layer = 0; layer < plan_.layers; ++layer) {
     for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
       ASSAY_TRY(const KvView view, cache.extend(layer, part, inputs.dims.kv_len));
@@ -216,8 +243,19 @@ size_t CudaStep::state_begin() const {
       bound.capacity = view.capacity;
     }
   }
+  latest_ = find(bound);
+  if (latest_ != nullptr && !latest_->graphs.empty()) return {};
+  DimValues most = inputs.dims;
+  most.kv_len = std::max(most.kv_len, cache.shape().capacity);
+  ASSAY_CHECK(reserve(most));
+  latest_ = find(bound);  // which may have gone
+  return bind(bound);
+}
+
+// Caches are where they are now; all else has its place.
+::assay::Status CudaStep::bind(const Bound& bound) {
   if (bound_ && bound == *bound_) return {};  // as they are
-  drop_graphs();
+  if (latest_ == nullptr && recordings_.size() >= most_recordings()) drop_oldest();
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
@@ -231,17 +269,19 @@ size_t CudaStep::state_begin() const {
       }
     }
   }
+  bound_ = bound;
   return {};
 }
 
 // In one copy: inputs lie behind one another in the arena, and the sizes behind them.
-::assay::Status CudaStep::upload_state(const RunInputs& inputs, int64_t capacity) {
-  const std::array<int64_t, StepFeed::kStateValues> sizes = {inputs.dims.batch,
-                                                             inputs.dims.q_len,
-                                                             inputs.dims.kv_len,
-                                                             capacity,
-                                                             0,
-                                                             0};  // as StepFeed has them
+::assay::Status CudaStep::upload_state(const RunInputs& inputs) {
+  const std::array<int64_t, StepFeed::kStateValues> sizes = {
+      inputs.dims.batch,
+      inputs.dims.q_len,
+      inputs.dims.kv_len,
+      latest_ ? latest_->bound.capacity : bound_->capacity,
+      0,
+      0};  // as StepFeed has them
   const size_t begin = state_begin();
   const std::span<std::byte> state = state_.bytes();
   std::ranges::fill(state, std::byte{0});
@@ -253,56 +293,70 @@ size_t CudaStep::state_begin() const {
   return driver_.upload(arena_.address() + begin, state);
 }
 
-::assay::Status CudaStep::add_launch(size_t kernel, const CudaLaunch& launch, Address workspace) {
+::assay::Status CudaStep::add_launch(Recording& to, size_t kernel, const CudaLaunch& launch,
+                                     Address workspace) {
   ASSAY_TRY(const Function function, forms_.function(kernel, launch));
   const Blocks blocks{static_cast<unsigned>(launch.blocks_x),
                       static_cast<unsigned>(launch.blocks_y),
                       static_cast<unsigned>(launch.blocks_z)};
-  launches_.push_back({function,
-                       blocks,
-                       static_cast<unsigned>(launch.threads),
-                       static_cast<size_t>(launch.shared_bytes),
-                       kernel,
-                       workspace,
-                       {},
-                       forms_.text_sha256(kernel)});
+  to.launches.push_back({function,
+                         blocks,
+                         static_cast<unsigned>(launch.threads),
+                         static_cast<size_t>(launch.shared_bytes),
+                         kernel,
+                         workspace,
+                         {},
+                         forms_.text_sha256(kernel)});
   return {};
 }
 
 // True if the kernel's epilogue writes the next product's x: the library multiplies both.
-bool CudaStep::writes_codes(size_t kernel) const {
+bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
   const auto* product = std::get_if<ProductKernel>(&plan_.kernels[kernel].kernel.body);
-  return product != nullptr && product->codes_output && products_[kernel] && products_[kernel + 1];
+  return product != nullptr && product->codes_output && of.products[kernel] &&
+         of.products[kernel + 1];
 }
 
-::assay::Status CudaStep::find_launches(const Bound& bound) {
-  const DimValues dims{bound.batch, bound.q_len, bound.capacity};
-  launches_.clear();
-  products_.clear();
+::assay::Status CudaStep::find_launches(Recording& of) {
+  const DimValues dims{of.bound.batch, of.bound.q_len, of.bound.capacity};
   for (const PlannedKernel& planned : plan_.kernels) {
-    products_.push_back(many_rows_.shape(planned.kernel, dims));
+    of.products.push_back(many_rows_.shape(planned.kernel, dims));
   }
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const Kernel& kernel = plan_.kernels[i].kernel;
-    const CudaLaunches launches = cuda_launches(kernel, dims, bound.capacity);
-    if (!products_[i]) {
-      for (const CudaLaunch& launch : launches.run) ASSAY_CHECK(add_launch(i, launch, 0));
+    const CudaLaunches launches = cuda_launches(kernel, dims, of.bound.capacity);
+    if (!of.products[i]) {
+      for (const CudaLaunch& launch : launches.run) ASSAY_CHECK(add_launch(of, i, launch, 0));
       continue;
     }
-    const bool written = i > 0 && writes_codes(i - 1);
+    const bool written = i > 0 && writes_codes(of, i - 1);
     if (launches.prologue && !written) {
-      ASSAY_CHECK(add_launch(i, *launches.prologue, many_rows_.inputs()));
+      ASSAY_CHECK(add_launch(of, i, *launches.prologue, many_rows_.inputs()));
     }
-    launches_.push_back({nullptr, {}, 0, 0, i, 0, products_[i], {}});
-    if (writes_codes(i)) {
-      ASSAY_CHECK(add_launch(i, *launches.to_codes, many_rows_.products()));
-      launches_.back().codes = launches.codes_buffer;
+    of.launches.push_back({nullptr, {}, 0, 0, i, 0, of.products[i], {}});
+    if (writes_codes(of, i)) {
+      ASSAY_CHECK(add_launch(of, i, *launches.to_codes, many_rows_.products()));
+      of.launches.back().codes = launches.codes_buffer;
     } else if (launches.epilogue) {
-      ASSAY_CHECK(add_launch(i, *launches.epilogue, many_rows_.products()));
+      ASSAY_CHECK(add_launch(of, i, *launches.epilogue, many_rows_.products()));
     }
   }
   if (feed_ == nullptr) return {};
-  Launch& last = launches_.back();
+  if (of.bound.sampling != nullptr) {
+    ASSAY_TRY(const Function draws, feed_->sampling(forms_.streams()));
+    const Blocks blocks{static_cast<unsigned>(of.bound.batch), 1, 1};
+    of.launches.push_back({draws,
+                           blocks,
+                           kCudaSamplingThreads,
+                           0,
+                           of.launches.back().kernel,
+                           0,
+                           {},
+                           StepFeed::sampling_sha256()});
+    of.launches.back().draws = true;
+    return {};
+  }
+  Launch& last = of.launches.back();
   ASSAY_TRY(last.function, feed_->function(forms_.streams()));
   last.text_sha256 = feed_->text_sha256();
   last.feeds = true;
@@ -311,16 +365,17 @@ bool CudaStep::writes_codes(size_t kernel) const {
 
 ::assay::Status CudaStep::launch_all(bool early) {
   if (made_) made_->start();
-  return launch_some(0, launches_.size(), early);
+  return launch_some(0, latest_->launches.size(), early);
 }
 
 ::assay::Status CudaStep::launch_some(size_t begin, size_t end, bool early) {
+  const std::vector<Launch>& launches = latest_->launches;
   for (size_t i = begin; i < end; ++i) {
-    const size_t kernel = launches_[i].kernel;
-    const bool first = i == 0 || launches_[i - 1].kernel != kernel;
-    const bool last = i + 1 == launches_.size() || launches_[i + 1].kernel != kernel;
+    const size_t kernel = launches[i].kernel;
+    const bool first = i == 0 || launches[i - 1].kernel != kernel;
+    const bool last = i + 1 == launches.size() || launches[i + 1].kernel != kernel;
     if (made_ && first) ASSAY_CHECK(make_outputs(kernel));
-    ASSAY_CHECK(launch_one(launches_[i], early));
+    ASSAY_CHECK(launch_one(launches[i], early));
     if (made_ && last) made_->release(kernel);
   }
   return {};
@@ -332,6 +387,7 @@ bool CudaStep::writes_codes(size_t kernel) const {
     return many_rows_.multiply(plan_.kernels[launch.kernel].kernel, *launch.product, arguments,
                                rounded_[launch.kernel]);
   }
+  if (launch.draws) return launch_sampling(launch, early);
   if (launch.workspace != 0) arguments.back() = launch.workspace;
   const Address output = launch.codes ? arguments[*launch.codes] : 0;
   if (launch.codes) arguments[*launch.codes] = many_rows_.inputs();
@@ -348,8 +404,27 @@ bool CudaStep::writes_codes(size_t kernel) const {
   return launched;
 }
 
+// As print_cuda_sampling() has them.
+::assay::Status CudaStep::launch_sampling(const Launch& launch, bool early) {
+  const StepFeed::Places places = feed_places();
+  const Address tokens = address(plan_.graph->outputs[1]);
+  std::vector<Address> arguments = {tokens, state_address(), input_address(InputKind::kSlots),
+                                    places.ids, input_address(InputKind::kLengths)};
+  const CudaSlotSampling::Arguments tables = latest_->bound.sampling->arguments();
+  const StepFeed::Arguments feed = feed_->arguments(places);
+  arguments.insert(arguments.end(), tables.begin(), tables.end());
+  arguments.insert(arguments.end(), feed.begin(), feed.end());
+  return driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(), early);
+}
+
+Address CudaStep::input_address(InputKind kind) const {
+  const auto found = std::ranges::find(places_.inputs, kind, &ArenaPlan::Input::kind);
+  return found == places_.inputs.end() ? 0 : arena_.address() + found->offset;
+}
+
 ::assay::Status CudaStep::make_outputs(size_t kernel) {
-  ASSAY_CHECK(made_->make(kernel, {bound_->batch, bound_->q_len, bound_->capacity}));
+  const Bound& bound = latest_->bound;
+  ASSAY_CHECK(made_->make(kernel, {bound.batch, bound.q_len, bound.capacity}));
   const std::vector<Binding>& bindings = plan_.kernels[kernel].bindings;
   for (size_t b = 0; b < bindings.size(); ++b) {
     const auto* value = std::get_if<ArenaBinding>(&bindings[b]);
@@ -361,43 +436,42 @@ bool CudaStep::writes_codes(size_t kernel) const {
 // A prompt's ids and lengths stay as they are.
 StepFeed::Places CudaStep::feed_places() const {
   const auto& graph = *plan_.graph;
-  const DimValues dims{bound_->batch, bound_->q_len, bound_->capacity};
+  const Bound& bound = latest_->bound;
+  const DimValues dims{bound.batch, bound.q_len, bound.capacity};
   StepFeed::Places places{.logits = address(graph.outputs[0]),
                           .ids = 0,
                           .lengths = 0,
                           .positions = 0,
                           .vocab = graph.values[graph.outputs[0]].type.shape.back().factor()};
-  places.positions = output_elements(plan_, 0, dims) / (bound_->batch * places.vocab);
-  if (bound_->q_len != 1) return places;
-  for (const ArenaPlan::Input& input : places_.inputs) {
-    const Address at = arena_.address() + input.offset;
-    if (input.kind == InputKind::kIds) places.ids = at;
-    if (input.kind == InputKind::kLengths) places.lengths = at;
-  }
+  places.positions = output_elements(plan_, 0, dims) / (bound.batch * places.vocab);
+  if (bound.q_len != 1) return places;
+  places.ids = input_address(InputKind::kIds);
+  places.lengths = input_address(InputKind::kLengths);
   return places;
 }
 
-::assay::Status CudaStep::execute(const Bound& bound) {
-  if (!graphs_.empty() && bound == bound_) return replay();
-  const bool first = launches_.empty(), again = bound_ && bound == *bound_;
-  const bool recorded = !made_ && !(bound.grows && bound.capacity > bound.q_len);
-  if (again && recorded) {
+::assay::Status CudaStep::execute() {
+  if (latest_ != nullptr && !latest_->graphs.empty()) return replay();
+  const bool recorded = !made_ && !(bound_->grows && bound_->capacity > bound_->q_len);
+  if (latest_ != nullptr && recorded) {
     ASSAY_CHECK(record());
     return replay();
   }
-  if (!again) {
-    drop_graphs();
-    ASSAY_CHECK(find_launches(bound));
-    bound_ = bound;
+  if (latest_ == nullptr) {
+    Recording met{.bound = *bound_, .products = {}, .launches = {}, .graphs = {}};
+    ASSAY_CHECK(find_launches(met));
+    recordings_.push_front(std::move(met));
+    latest_ = &recordings_.front();
   }
-  counts_.kernels += static_cast<int64_t>(launches_.size());
+  counts_.kernels += static_cast<int64_t>(latest_->launches.size());
   ASSAY_CHECK(launch_all(false));
+  const bool first = !std::exchange(has_launched_, true);
   return first && recorded ? record() : ::assay::Status();
 }
 
 ::assay::Status CudaStep::replay() {
   ++counts_.replays;
-  for (const GraphExec graph : graphs_) ASSAY_CHECK(driver_.replay(graph));
+  for (const GraphExec graph : latest_->graphs) ASSAY_CHECK(driver_.replay(graph));
   return {};
 }
 
@@ -405,9 +479,10 @@ StepFeed::Places CudaStep::feed_places() const {
 // a graph of their own: they run while the others are handed over.
 ::assay::Status CudaStep::record() {
   constexpr size_t kFirst = 12, kLong = 4 * kFirst;
-  const bool apart = bound_->q_len > 1 && launches_.size() >= kLong;
+  const size_t count = latest_->launches.size();
+  const bool apart = latest_->bound.q_len > 1 && count >= kLong;
   if (apart) ASSAY_CHECK(record_some(0, kFirst));
-  const auto recorded = record_some(apart ? kFirst : 0, launches_.size());
+  const auto recorded = record_some(apart ? kFirst : 0, count);
   if (!recorded) drop_graphs();  // no part of them by itself
   if (recorded) ++counts_.captures;
   return recorded;
@@ -420,21 +495,16 @@ StepFeed::Places CudaStep::feed_places() const {
   if (!launched && captured) driver_.destroy(*captured);
   ASSAY_CHECK(launched);
   ASSAY_TRY(const GraphExec graph, std::move(captured));
-  graphs_.push_back(graph);
+  latest_->graphs.push_back(graph);
   return {};
 }
 
 ::assay::Status CudaStep::run(const RunInputs& inputs, KvCache& cache) {
   assert(rows_fit(inputs));
   outputs_.clear();
-  DimValues most = inputs.dims;
-  most.kv_len = std::max(most.kv_len, cache.shape().capacity);
-  ASSAY_CHECK(reserve(most));
-  ASSAY_CHECK(upload_tables(*inputs.rope));
-  Bound bound;
-  ASSAY_CHECK(bind(inputs, cache, bound));
-  ASSAY_CHECK(upload_state(inputs, bound.capacity));
-  ASSAY_CHECK(execute(bound));
+  ASSAY_CHECK(make_room(inputs, cache));
+  ASSAY_CHECK(upload_state(inputs));
+  ASSAY_CHECK(execute());
   last_dims_ = inputs.dims;
   ASSAY_CHECK(feed_ ? take_tokens() : download_tokens());
   cache.commit(inputs.dims.kv_len);
@@ -445,7 +515,7 @@ StepFeed::Places CudaStep::feed_places() const {
 // of each, took longer than that kernel.
 ::assay::Status CudaStep::take_tokens() {
   ASSAY_CHECK(feed_->mark(0));
-  ASSAY_TRY(const StepFeed::Arrival arrived, feed_->wait(0, bound_->batch));
+  ASSAY_TRY(const StepFeed::Arrival arrived, feed_->wait(0, last_dims_.batch));
   const auto bytes = std::as_bytes(arrived.tokens);
   outputs_[1].assign(bytes.begin(), bytes.end());
   finite_ = arrived.finite;
@@ -460,41 +530,37 @@ StepFeed::Places CudaStep::feed_places() const {
   return driver_.synchronize();
 }
 
-::assay::Status CudaStep::run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
-                                     const TokenSink& sink) {
+::assay::Status CudaStep::run_greedy(const RunInputs& inputs, int64_t steps, int64_t ahead,
+                                     KvCache& cache, const TokenSink& sink) {
   assert(feeds_itself() && inputs.dims.q_len == 1);
   assert(inputs.dims.kv_len + steps - 1 <= cache.shape().capacity);
   outputs_.clear();
-  DimValues most = inputs.dims;
-  most.kv_len = cache.shape().capacity;
-  ASSAY_CHECK(reserve(most));
-  ASSAY_CHECK(upload_tables(*inputs.rope));
-  Bound bound;
-  ASSAY_CHECK(bind(inputs, cache, bound));
-  ASSAY_CHECK(upload_state(inputs, bound.capacity));
+  ASSAY_CHECK(make_room(inputs, cache));
+  ASSAY_CHECK(upload_state(inputs));
   ::assay::Status launch;  // of the latest step
-  int64_t launched = 0;
-  bool goes_on = true;
-  for (int64_t arrived = 0; goes_on && (arrived < launched || (launch && launched < steps));
-       ++arrived) {
-    while (launch && launched < steps && launched - arrived < StepFeed::kAhead) {
-      launch = execute(bound);
+  int64_t launched = 0, arrived = 0;
+  Onward onward = Onward::kGo;
+  for (; onward != Onward::kStop; ++arrived) {
+    while (launch && onward == Onward::kGo && launched < steps &&
+           launched - arrived < std::min(ahead, StepFeed::kAhead)) {
+      launch = execute();
       if (launch) launch = feed_->mark(launched);
       if (!launch) break;
       ++launched;
     }
-    if (arrived == launched) break;  // the very next one failed
+    if (arrived == launched) break;  // the last one, or the very next one failed
     const auto arrival = feed_->wait(arrived, inputs.dims.batch);
     if (!arrival && launch) launch = std::unexpected(arrival.error());
     if (!arrival) break;
     cache.commit(inputs.dims.kv_len + arrived);
-    goes_on = sink(arrival->tokens, arrival->finite);
+    onward = std::max(onward, sink(arrival->tokens, arrival->finite));
+    const auto tokens = std::as_bytes(arrival->tokens);
+    outputs_[1].assign(tokens.begin(), tokens.end());
   }
-  ASSAY_CHECK(launch);
-  if (!goes_on) return {};
+  if (!launch || onward == Onward::kStop) outputs_.clear();
   last_dims_ = inputs.dims;
-  last_dims_.kv_len += steps - 1;
-  return download(1);
+  last_dims_.kv_len += std::max<int64_t>(arrived - 1, 0);
+  return launch;
 }
 
 }  // namespace assay::engine::cuda

@@ -1,10 +1,12 @@
 // A plan on a GPU: weights uploaded, and modules loaded for the forms that its kernels have in runs
 // of some sizes: a size that is a symbol chooses them when it is first met. Values are at fixed
 // addresses, and its kernels launched one behind the other, or replayed as one CUDA graph while
-// nothing but lengths changes; of an eager plan they are from a pool, and always launched.
+// nothing but lengths changes; of an eager plan they are from a pool, and always launched. A plan
+// of named rows, whose runs have ever other sizes, keeps graphs of many sizes.
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +15,7 @@
 
 #include "base/result.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/device/cuda/cuda_slot_sampling.h"
 #include "engine/device/cuda/eager_outputs.h"
 #include "engine/device/cuda/gpu_memory.h"
 #include "engine/device/cuda/gpu_weights.h"
@@ -39,9 +42,10 @@ class CudaStep final : public LoadedStep {
   ::assay::Status run(const RunInputs& inputs, KvCache& cache) override;
   Code code() const override;
   bool feeds_itself() const override {
-    return feed_ != nullptr && !graphs_.empty() && plan_.dims.q_len == 1;
+    return feed_ != nullptr && latest_ != nullptr && !latest_->graphs.empty() &&
+           plan_.dims.q_len == 1;
   }
-  ::assay::Status run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+  ::assay::Status run_greedy(const RunInputs& inputs, int64_t steps, int64_t ahead, KvCache& cache,
                              const TokenSink& sink) override;
   // Copied from the GPU when first asked for; empty if that fails, with the driver's reason in the
   // next run. Tokens are there when run() returns.
@@ -62,41 +66,58 @@ class CudaStep final : public LoadedStep {
     std::string text_sha256 = {};
     std::optional<size_t> codes = {};  // the buffer that is bound to the next product's x
     bool feeds = false;                // as StepFeed has it
+    bool draws = false;                // StepFeed::sampling()
   };
   // Sizes and addresses that captured graphs have taken as constants.
   struct Bound {
     int64_t batch = 0, q_len = 0, capacity = 0;
     bool grows = false;               // the cache
     std::vector<const void*> caches;  // keys and values of each layer
+    const CudaSlotSampling* sampling = nullptr;
     friend bool operator==(const Bound&, const Bound&) = default;
+  };
+
+  // Launches of runs that agree in what is bound, and their recording.
+  struct Recording {
+    Bound bound;
+    std::vector<std::optional<LtShape>> products;  // by kernel, of those by the library
+    std::vector<Launch> launches;
+    std::vector<GraphExec> graphs;  // to be replayed behind one another; none: launched so far
   };
 
   CudaStep(StepPlan plan, KernelStore& kernels, LazyCublasLt& library, Driver& driver,
            LaunchCounts& counts, BufferPool* outputs);
+  ::assay::Status make_room(const RunInputs& inputs, KvCache& cache);
+  Recording* find(const Bound& bound);
+  size_t most_recordings() const;
   ::assay::Status bind_weights(GpuWeights& weights, KernelStore& kernels);
-  bool writes_codes(size_t kernel) const;
+  bool writes_codes(const Recording& of, size_t kernel) const;
   bool may_be_fp8(size_t kernel) const { return rounded_[kernel].codes != 0; }
   ::assay::Status choose_types(const DimValues& dims);
   ::assay::Status place_values(const DimValues& dims);
   ::assay::Status reserve_workspace(const DimValues& dims);
-  ::assay::Status bind(const RunInputs& inputs, KvCache& cache, Bound& bound);
-  ::assay::Status upload_state(const RunInputs& inputs, int64_t capacity);
+  ::assay::Status bind(const Bound& bound);
+  ::assay::Status upload_state(const RunInputs& inputs);
   ::assay::Status upload_tables(const RopeTables& rope);
-  ::assay::Status find_launches(const Bound& bound);
-  ::assay::Status add_launch(size_t kernel, const CudaLaunch& launch, Address workspace);
+  ::assay::Status find_launches(Recording& of);
+  ::assay::Status add_launch(Recording& to, size_t kernel, const CudaLaunch& launch,
+                             Address workspace);
   ::assay::Status launch_all(bool early);
   ::assay::Status launch_some(size_t begin, size_t end, bool early);
   ::assay::Status launch_one(const Launch& launch, bool early);
+  ::assay::Status launch_sampling(const Launch& launch, bool early);
+  Address input_address(InputKind kind) const;  // 0: the plan has no such input
   std::optional<size_t> chosen_tokens() const;
   ::assay::Status make_outputs(size_t kernel);
   StepFeed::Places feed_places() const;
   ::assay::Status take_tokens();
   ::assay::Status download_tokens();
-  ::assay::Status execute(const Bound& bound);
+  ::assay::Status execute();
   ::assay::Status record();
   ::assay::Status record_some(size_t begin, size_t end);
   ::assay::Status replay();
   void drop_graphs();
+  void drop_oldest();
   Address address(ValueId id) const;
   size_t state_begin() const;
   Address state_address() const { return arena_.address() + places_.bytes; }
@@ -122,11 +143,10 @@ class CudaStep final : public LoadedStep {
   std::optional<DimValues> roomed_;              // the sizes of the last run that there is room for
   std::vector<std::vector<Address>> arguments_;  // by kernel: struct Args of the printed source
   std::vector<Fp8Weight> rounded_;               // by kernel, of products that may be in fp8
-  std::vector<std::optional<LtShape>>
-      products_;                  // by kernel, of those by the library: for `bound_`
-  std::vector<Launch> launches_;  // for `bound_`
-  std::optional<Bound> bound_;
-  std::vector<GraphExec> graphs_;  // of one recording, to be replayed behind one another
+  std::optional<Bound> bound_;                   // that arguments_ are for
+  std::list<Recording> recordings_;              // the one in use last comes first
+  Recording* latest_ = nullptr;                  // of the run at hand, or the latest one
+  bool has_launched_ = false;
   DimValues last_dims_;
   mutable std::map<size_t, std::vector<std::byte>> outputs_;  // of the last run, those asked for
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/files/hash.h"
+#include "engine/codegen/cuda/cuda_sampling.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/device/cuda/gpu_memory.h"
 
@@ -37,14 +38,23 @@ constexpr std::string_view kBehind = R"(
   }}
 )";
 
+// With the chosen tokens in this buffer of the kernel.
+std::string behind(size_t tokens) {
+  return fmt::format(fmt::runtime(kBehind), fmt::arg("tokens", tokens),
+                     fmt::arg("ahead", StepFeed::kAhead));
+}
+
+const std::string& sampling_text() {
+  static const std::string text = print_cuda_sampling({kMembers, kAheadOfRow, behind(0)});
+  return text;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& kernels,
                                                    const Kernel& choosing, size_t tokens) {
   std::unique_ptr<StepFeed> feed(new StepFeed(driver, kernels));
-  const std::string behind = fmt::format(fmt::runtime(kBehind), fmt::arg("tokens", tokens),
-                                         fmt::arg("ahead", StepFeed::kAhead));
-  feed->text_ = print_cuda_rows(choosing, {kMembers, kAheadOfRow, behind});
+  feed->text_ = print_cuda_rows(choosing, {kMembers, kAheadOfRow, behind(tokens)});
   feed->text_sha256_ = sha256_hex(feed->text_);
   for (Event& event : feed->events_) {
     ASSAY_TRY(event, driver.make_event());
@@ -52,14 +62,32 @@ Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& 
   return feed;
 }
 
-Result<Function> StepFeed::function(bool streams) {
-  Function& function = functions_[streams ? 1 : 0];
-  if (function != nullptr) return function;
-  ASSAY_TRY(const Module module, kernels_.load(text_, streams));
+Result<Function> StepFeed::load(const std::string& text, bool streams) {
+  ASSAY_TRY(const Module module, kernels_.load(text, streams));
   ASSAY_TRY(const Function found, driver_.function(module, "assay_run"));
   if (streams) ASSAY_CHECK(driver_.share_memory(found, 0));
-  function = found;
+  return found;
+}
+
+Result<Function> StepFeed::function(bool streams) {
+  Function& function = functions_[streams ? 1 : 0];
+  if (function == nullptr) {
+    ASSAY_TRY(function, load(text_, streams));
+  }
   return function;
+}
+
+Result<Function> StepFeed::sampling(bool streams) {
+  Function& function = sampling_[streams ? 1 : 0];
+  if (function == nullptr) {
+    ASSAY_TRY(function, load(sampling_text(), streams));
+  }
+  return function;
+}
+
+const std::string& StepFeed::sampling_sha256() {
+  static const std::string sha256 = sha256_hex(sampling_text());
+  return sha256;
 }
 
 StepFeed::~StepFeed() {

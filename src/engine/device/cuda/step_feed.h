@@ -48,7 +48,10 @@ class StepFeed {
   // The kernel that chooses and feeds, launched as the one that chooses. `streams`: the step's
   // share memory as Driver::share_memory() has it, and so does this one.
   Result<Function> function(bool streams);
+  // The kernel that draws tokens behind the one that chooses, and feeds in its place.
+  Result<Function> sampling(bool streams);
   const std::string& text_sha256() const { return text_sha256_; }
+  static const std::string& sampling_sha256();
   Arguments arguments(const Places& places) const;
   // Called after step `step`, counted from the upload of its state, was launched.
   ::assay::Status mark(int64_t step);
@@ -57,11 +60,12 @@ class StepFeed {
 
  private:
   StepFeed(Driver& driver, KernelStore& kernels) : driver_(driver), kernels_(kernels) {}
+  Result<Function> load(const std::string& text, bool streams);
 
   Driver& driver_;
   KernelStore& kernels_;
   std::string text_, text_sha256_;
-  std::array<Function, 2> functions_{};  // by `streams`; null: not loaded yet
+  std::array<Function, 2> functions_{}, sampling_{};  // by `streams`; null: not loaded yet
   std::array<Event, kAhead> events_{};
   int32_t* arrivals_ =
       nullptr;  // [kAhead, 2, room_]: tokens, then 1 where their logit isn't finite

@@ -11,7 +11,8 @@ LoadedStep::Code CudaStep::code() const {
   Code code;
   std::string texts;
   std::set<std::string> seen;
-  for (const Launch& launch : launches_) {
+  if (latest_ == nullptr) return code;  // no run is behind the latest reserve()
+  for (const Launch& launch : latest_->launches) {
     const std::string& label = plan_.kernels[launch.kernel].kernel.label;
     const std::string form =
         launch.product ? fmt::format("{}: cuBLASLt{}, {} rows", label,

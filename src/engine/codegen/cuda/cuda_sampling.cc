@@ -1,0 +1,307 @@
+// Sums are of whole numbers, so that no order of threads changes them; every other operation is
+// rounded as IEEE 754 has it and never fused with another, as the host's are.
+#include "engine/codegen/cuda/cuda_sampling.h"
+
+#include <fmt/format.h>
+
+#include "engine/codegen/cuda/print_cuda.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr std::string_view kSampling = R"(
+typedef unsigned long long u64;
+struct Wishes {
+  long samples, prompt_tokens, held_at, penalties, biases;
+  double temperature, repetition, presence, frequency, top_p;
+  long top_k;
+  u64 least, seed;
+};
+enum : unsigned { SEEN = 1u << 31 };
+
+// Sums over the block, the same in every thread; and of the threads before this one.
+__device__ __forceinline__ u64 block_total(u64 x) {
+  __shared__ u64 totals[WARPS];
+  #pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(~0u, x, offset);
+  __syncthreads();
+  if (lane_of_thread() == 0) totals[warp_of_thread()] = x;
+  __syncthreads();
+  x = 0;
+  for (int i = 0; i < WARPS; ++i) x += totals[i];
+  return x;
+}
+__device__ __forceinline__ u64 block_before(u64 x) {
+  __shared__ u64 all[THREADS];
+  __syncthreads();
+  all[threadIdx.x] = x;
+  __syncthreads();
+  if (warp_of_thread() == 0) {
+    u64 own = 0;
+    for (int i = 0; i < WARPS; ++i) own += all[lane_of_thread() * WARPS + i];
+    u64 through = own;
+    #pragma unroll
+    for (int offset = 1; offset < 32; offset *= 2) {
+      const u64 other = __shfl_sync(~0u, through, lane_of_thread() - offset & 31);
+      if (lane_of_thread() >= offset) through += other;
+    }
+    u64 before = through - own;
+    for (int i = 0; i < WARPS; ++i) {
+      const u64 of_thread = all[lane_of_thread() * WARPS + i];
+      all[lane_of_thread() * WARPS + i] = before;
+      before += of_thread;
+    }
+  }
+  __syncthreads();
+  return all[threadIdx.x];
+}
+// The first of the largest values, NaN above all.
+__device__ __forceinline__ bool comes_first(double x, long i, double y, long j) {
+  const bool x_nan = x != x, y_nan = y != y;
+  if (x_nan != y_nan) return x_nan;
+  return x > y || ((x == y || x_nan) && i < j);
+}
+__device__ __forceinline__ long block_largest(double& x, long i) {
+  __shared__ double values[WARPS];
+  __shared__ long indices[WARPS];
+  #pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) {
+    const double y = __shfl_xor_sync(~0u, x, offset);
+    const long j = __shfl_xor_sync(~0u, i, offset);
+    if (comes_first(y, j, x, i)) x = y, i = j;
+  }
+  __syncthreads();
+  if (lane_of_thread() == 0) values[warp_of_thread()] = x, indices[warp_of_thread()] = i;
+  __syncthreads();
+  x = values[0], i = indices[0];
+  for (int w = 1; w < WARPS; ++w) {
+    if (comes_first(values[w], indices[w], x, i)) x = values[w], i = indices[w];
+  }
+  return i;
+}
+
+// e^x in units of 2^-40, for x <= 0: Sampler's.
+__device__ u64 weight_of(double x) {
+  if (!(x > -28.0)) return 0;
+  const double scaled = __dadd_rn(__dmul_rn(x, 1.4426950408889634), -0.5);
+  const int k = (int)scaled;
+  double r = __dadd_rn(x, -__dmul_rn((double)k, 0.693147180369123816490e+00));
+  r = __dadd_rn(r, -__dmul_rn((double)k, 1.90821492927058770002e-10));
+  const double parts[13] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
+                            1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0};
+  double p = parts[0];
+  #pragma unroll
+  for (int i = 1; i < 13; ++i) p = __dadd_rn(__dmul_rn(p, r), parts[i]);
+  p = __dadd_rn(__dmul_rn(p, r), 1.0);
+  return (u64)__dmul_rn(p, __longlong_as_double((long long)(1023 + 40 + k) << 52));
+}
+
+// The number of chosen tokens names it.
+__device__ u64 mix_of(u64& state) {
+  state += 0x9E3779B97F4A7C15ull;
+  u64 z = state;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+__device__ double uniform_of(u64 seed, u64 stream) {
+  u64 mix = seed;
+  u64 state = mix_of(mix) ^ (stream * 0xD1342543DE82EF95ull);
+  mix_of(state);
+  const u64 five = mix_of(state) * 5;
+  return __dmul_rn((double)(((five << 7 | five >> 57) * 9) >> 11), 1.1102230246251565e-16);
+}
+
+// Tokens in the order of their weights, equal ones in that of ids: a cut keeps those above `weight`
+// and the first `equal` of those that have it.
+struct Cut {
+  u64 weight, equal;
+};
+// Where tokens above `low.weight`, counted or weighed, reach `wanted`, which they do.
+__device__ Cut find_cut(const u64* weights, long vocab, const Cut& low, u64 wanted, bool by_weight) {
+  enum { BITS = 9, BINS = 1 << BITS };
+  __shared__ u64 bins[BINS];
+  __shared__ u64 chosen, above_chosen;
+  u64 prefix = 0, above = 0;
+  for (int shift = 4 * BITS; shift >= 0; shift -= BITS) {
+    for (int i = threadIdx.x; i < BINS; i += THREADS) bins[i] = 0;
+    __syncthreads();
+    for (long i = threadIdx.x; i < vocab; i += THREADS) {
+      const u64 weight = weights[i];
+      const u64 digit = weight >> shift & BINS - 1;
+      if (weight <= low.weight || weight >> shift >> BITS != prefix || digit == 0) continue;
+      atomicAdd(&bins[digit], by_weight ? weight : 1ull);
+    }
+    __syncthreads();
+    if (warp_of_thread() == 0) {
+      u64 own = 0;  // of the lane's bins, the highest first
+      const int first = BINS - 1 - lane_of_thread() * (BINS / 32);
+      for (int i = 0; i < BINS / 32; ++i) own += bins[first - i];
+      u64 through = own;
+      #pragma unroll
+      for (int offset = 1; offset < 32; offset *= 2) {
+        const u64 other = __shfl_sync(~0u, through, lane_of_thread() - offset & 31);
+        if (lane_of_thread() >= offset) through += other;
+      }
+      u64 before = above + through - own;
+      if (lane_of_thread() == 31) chosen = 0, above_chosen = above + through;
+      __syncwarp();
+      if (before < wanted && above + through >= wanted) {
+        for (int i = 0; i < BINS / 32; ++i) {
+          if (before + bins[first - i] >= wanted) {
+            chosen = first - i, above_chosen = before;
+            break;
+          }
+          before += bins[first - i];
+        }
+      }
+    }
+    __syncthreads();
+    prefix = prefix << BITS | chosen, above = above_chosen;
+    __syncthreads();
+  }
+  return {prefix, by_weight ? (wanted - above + prefix - 1) / prefix : wanted - above};
+}
+__device__ u64 total_above(const u64* weights, long vocab, u64 weight) {
+  u64 sum = 0;
+  for (long i = threadIdx.x; i < vocab; i += THREADS) sum += weights[i] > weight ? weights[i] : 0;
+  return block_total(sum);
+}
+
+// The token that is drawn; the same in every thread.
+__device__ long draw(const Wishes& wishes, const u64* weights, long vocab, u64 chosen_before) {
+  Cut cut = {0, 0};
+  u64 count = 0;
+  for (long i = threadIdx.x; i < vocab; i += THREADS) count += weights[i] != 0;
+  count = block_total(count);
+  if (wishes.top_k > 0 && (u64)wishes.top_k < count) cut = find_cut(weights, vocab, cut, wishes.top_k, false);
+  u64 above = total_above(weights, vocab, cut.weight), mass = above + cut.equal * cut.weight;
+  if (wishes.top_p < 1) {
+    u64 enough = (u64)__dmul_rn(wishes.top_p, (double)mass);
+    if (enough == 0) enough = 1;
+    if (enough > above) {
+      cut.equal = (enough - above + cut.weight - 1) / cut.weight;
+    } else {
+      cut = find_cut(weights, vocab, cut, enough, true);
+      above = total_above(weights, vocab, cut.weight);
+    }
+    mass = above + cut.equal * cut.weight;
+  }
+  u64 at = (u64)__dmul_rn(uniform_of(wishes.seed, chosen_before), (double)mass);
+  if (at >= mass) at = mass - 1;
+  // In the order of ids, a run of them each thread.
+  __shared__ long drawn;
+  const long each = (vocab + THREADS - 1) / THREADS;
+  const long begin = threadIdx.x * each < vocab ? threadIdx.x * each : vocab;
+  const long end = begin + each < vocab ? begin + each : vocab;
+  u64 equal = 0;
+  if (cut.weight > 0) {
+    for (long i = begin; i < end; ++i) equal += weights[i] == cut.weight;
+  }
+  const u64 equal_before = block_before(equal);
+  const auto kept = [&](long i, u64& rank) -> u64 {
+    const u64 weight = weights[i];
+    if (weight > cut.weight) return weight;
+    if (cut.weight == 0 || weight != cut.weight) return 0;
+    return rank++ < cut.equal ? weight : 0;
+  };
+  u64 own = 0, rank = equal_before;
+  for (long i = begin; i < end; ++i) own += kept(i, rank);
+  u64 before = block_before(own);
+  if (before <= at && at < before + own) {
+    rank = equal_before;
+    for (long i = begin; i < end; ++i) {
+      before += kept(i, rank);
+      if (at < before) {
+        drawn = i;
+        break;
+      }
+    }
+  }
+  __syncthreads();
+  return drawn;
+}
+
+// The row's token as its slot wishes it.
+__device__ long sample_row(const Args& args, const Wishes& wishes, long b, long slot) {
+  const float* logits = args.logits + ((b + 1) * args.positions - 1) * args.vocab;
+  const long vocab = args.vocab;
+  u64* weights = args.weights + b * vocab;
+  double* values = (double*)weights;
+  unsigned* counts = args.counts + slot * vocab;
+  const long before = args.before[b];
+  const long chosen_before = before + (args.fed ? 1 : args.dims[1]) - wishes.prompt_tokens;
+  if (wishes.penalties && args.fed && threadIdx.x == 0 && before != wishes.held_at) {
+    const unsigned count = counts[args.fed[b]];
+    counts[args.fed[b]] = (count | SEEN) + 1;
+  }
+  for (long i = threadIdx.x; i < vocab; i += THREADS) values[i] = (double)logits[i];
+  __syncthreads();
+  for (long i = threadIdx.x; i < wishes.biases; i += THREADS) {
+    const int id = args.bias_ids[slot * MOST_BIASES + i];
+    values[id] = __dadd_rn(values[id], args.bias_values[slot * MOST_BIASES + i]);
+  }
+  __syncthreads();
+  double largest = 0;
+  long at = vocab;
+  for (long i = threadIdx.x; i < vocab; i += THREADS) {
+    double value = values[i];
+    const unsigned count = wishes.penalties ? counts[i] : 0;
+    if (count & SEEN) {
+      value = value > 0 ? __ddiv_rn(value, wishes.repetition) : __dmul_rn(value, wishes.repetition);
+      const unsigned often = count & ~SEEN;
+      if (often > 0) {
+        const double penalty = __dadd_rn(wishes.presence, __dmul_rn((double)often, wishes.frequency));
+        value = __dadd_rn(value, -penalty);
+      }
+      values[i] = value;
+    }
+    if (at == vocab || comes_first(value, i, largest, at)) largest = value, at = i;
+  }
+  if (at == vocab) largest = -__longlong_as_double(0x7ffll << 52);
+  at = block_largest(largest, at);
+  if (wishes.temperature == 0 || !(largest - largest == 0)) return at;
+  for (long i = threadIdx.x; i < vocab; i += THREADS) {
+    const u64 weight = weight_of(__ddiv_rn(__dadd_rn(values[i], -largest), wishes.temperature));
+    weights[i] = weight >= wishes.least ? weight : 0;
+  }
+  __syncthreads();
+  return draw(wishes, weights, vocab, chosen_before);
+}
+)";
+
+}  // namespace
+
+std::string print_cuda_sampling(const CudaRowsMore& more) {
+  return cuda_prelude(kCudaSamplingThreads) +
+         fmt::format("\nenum {{ MOST_BIASES = {} }};\n", kCudaMostBiases) +
+         fmt::format(
+             "\nstruct Wishes;\nstruct Args {{ void* buffers[1]; const long* dims; const int "
+             "*slots, "
+             "*fed, *before; const Wishes* wishes; unsigned* counts; const int* bias_ids; const "
+             "double* bias_values; unsigned long long* weights; {}}};\n",
+             more.members) +
+         std::string(kSampling) + cuda_entry("assay_run") + R"() {
+  wait_for_kernels_ahead();
+)" + std::string(more.ahead) +
+         R"(  const long row = blockIdx.x, slot = args.slots[row];
+  if (args.wishes[slot].samples) {
+    const long token = sample_row(args, args.wishes[slot], row, slot);
+    if (threadIdx.x == 0) ((int*)args.buffers[0])[row] = (int)token;
+  }
+)" + std::string(more.behind) +
+         "}\n";
+}
+
+std::string print_cuda_seen() {
+  return cuda_prelude(kCudaThreads) +
+         "\nstruct Args { unsigned* counts; const int* ids; long count; };\n" +
+         cuda_entry("assay_run") + R"() {
+  wait_for_kernels_ahead();
+  const long i = (long)blockIdx.x * THREADS + threadIdx.x;
+  if (i < args.count) args.counts[args.ids[i]] |= 1u << 31;
+}
+)";
+}
+
+}  // namespace assay::engine
