@@ -36,6 +36,23 @@ Result<Json> read_flag(const YamlValue& value) {
   return Json(word == "true");
 }
 
+constexpr int64_t kMostSlots = 1024, kMostContext = 1'000'000, kMostChunk = 100'000;
+
+Result<Json> read_slots(const YamlValue& value) {
+  ASSAY_TRY(const int64_t slots, value.integer(1, kMostSlots));
+  return Json(slots);
+}
+
+Result<Json> read_context(const YamlValue& value) {
+  ASSAY_TRY(const int64_t tokens, value.integer(1, kMostContext));
+  return Json(tokens);
+}
+
+Result<Json> read_chunk(const YamlValue& value) {
+  ASSAY_TRY(const int64_t tokens, value.integer(1, kMostChunk));
+  return Json(tokens);
+}
+
 // A list would be an axis of the arm, so passes stand in one text: "fuse_norm, merge_products".
 Result<Json> read_text(const YamlValue& value) {
   ASSAY_TRY(std::string text, value.text());
@@ -122,6 +139,9 @@ std::span<const ArmOption> arm_options() {
       {"fp8_fast_sums", "native", true, read_flag},
       {"fp8_always", "native", true, read_flag},
       {"logits", "native", true, read_logits},
+      {kSlotsOption, "native", true, read_slots},
+      {"context", "native", true, read_context},
+      {"chunk", "native", true, read_chunk},
       {"device", "torch", true, read_torch_device},
       {"torch_backend", "torch", false, read_torch_backend},
       {"fullgraph", "torch", false, read_flag},

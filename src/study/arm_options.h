@@ -23,6 +23,9 @@ struct ArmOption {
 
 std::span<const ArmOption> arm_options();
 
+// Requests that a native arm under load computes at a time; every such arm has it.
+inline constexpr const char* kSlotsOption = "slots";
+
 // The value of an arm's `device`; empty: it has none.
 std::string device_option(const StudyArm& arm);
 

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/records/backend_traits.h"
 #include "base/text/text.h"
+#include "study/arm_options.h"
 #include "study/scenarios.h"
 
 namespace assay {
@@ -164,10 +165,17 @@ Status parse_load_study(const YamlMap& map, const YamlValue& value, Study& study
       return other->error(fmt::format("no key \"{}\" beside \"load\"", key), "both");
     }
   }
-  for (const StudyArm& arm : study.arms) {
-    if (backend_traits(arm.backend).serves_load) continue;
-    return value.error("arms of backend http, which serve load",
-                       fmt::format("\"{}\" of backend {}", arm.name, arm.backend));
+  constexpr int64_t kDefaultSlots = 4;  // as `assay serve` has them
+  for (StudyArm& arm : study.arms) {
+    const BackendTraits& traits = backend_traits(arm.backend);
+    if (!traits.serves_load) {
+      return value.error("arms of backend http or native, which serve load",
+                         fmt::format("\"{}\" of backend {}", arm.name, arm.backend));
+    }
+    if (traits.worker != WorkerKind::kAssay) continue;
+    if (arm.cache != "static")
+      return value.error("a static cache in arms of backend native", arm.cache);
+    if (!arm.options.contains(kSlotsOption)) arm.options[kSlotsOption] = kDefaultSlots;
   }
   ASSAY_TRY(const YamlMap keys, value.map(known));
   StudyLoad load;

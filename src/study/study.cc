@@ -158,6 +158,12 @@ Status parse_subjects(const YamlMap& map, Study& study) {
   ASSAY_TRY(const YamlValue arms, map.require("arms"));
   ASSAY_TRY(study.arms, parse_arms(arms));
   if (const auto load = map.find("load")) return parse_load_study(map, *load, study);
+  for (const StudyArm& arm : study.arms) {
+    for (const char* const key : {kSlotsOption, "context", "chunk"}) {
+      if (arm.options.contains(key))
+        return arms.error(fmt::format("the study's key \"load\" beside \"{}\"", key), "none");
+    }
+  }
   ASSAY_TRY(const YamlValue phase_list, map.require("phases"));
   ASSAY_TRY(study.phases, parse_phases(phase_list, kRequestPhases));
   ASSAY_TRY(const YamlValue scenarios, map.require("scenarios"));

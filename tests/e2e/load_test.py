@@ -318,6 +318,41 @@ class Load(ProgramTest):
         (point,) = self.load_of(bundle)
         self.assertEqual(point["most_in_flight"], 1000)
 
+    def test_the_engine_in_process_stands_beside_its_own_server(self):
+        self.succeed("model", "make", "tiny-llama", "-o", "tiny")
+        engine = {"name": "engine", "backend": "native", "mode": "compiled", "cache": "static", "slots": 2, "context": 80, "chunk": 16}
+        start = [str(self.program), "serve", str(self.folder / "tiny"), "--port", "{port}", "--slots", "2", "--context", "80"]
+        served = {"name": "served", "backend": "http", "api": "openai", "model": "tiny", "start": start}
+        models = [{"path": "tiny", "name": "tiny"}]
+        bundle, requests = self.measure("own", [engine, served], {"concurrency": 3, "requests": 30}, models=models, repetitions=4)
+        arm_of = {row["cell_id"]: row["arm"] for row in rows_of(bundle)}
+        for name in ("engine", "served"):
+            own = [one for one in requests if arm_of[one["cell_id"]] == name]
+            self.assertEqual(len(own), 4 * 30, name)
+            for one in own:
+                self.assertEqual((one["status"], one["tokens"]), ("ok", "6"), one)
+                # A client may read two tokens at once.
+                self.assertIn(len(one["token_us"]), {"engine": [6], "served": range(1, 7)}[name])
+                times = [int(one[key]) for key in ("scheduled_ns", "sent_ns", "first_token_ns", "last_token_ns", "end_ns")]
+                self.assertEqual(times, sorted(times))
+        self.succeed("verify", bundle.name)
+        (cell,) = {cell for cell, name in arm_of.items() if name == "engine"}
+        evidence = json.loads((bundle / "cells" / cell / "evidence.json").read_text())
+        self.assertEqual(evidence["compiler_real"], "yes", evidence)
+        # Later turns of a session ask with all that was said.
+        bundle, requests = self.measure("turns", [engine], {"concurrency": 2, "requests": 12, "turns": 3}, models=models)
+        turns = {int(one["number"]): one for one in requests}
+        self.assertEqual({one["status"] for one in requests}, {"ok"})
+        for number, one in turns.items():
+            self.assertEqual(int(one["prompt_tokens"]), 20 + number % 3 * (6 + 20))
+        # A study that offers no load has no slots.
+        self.study("none", [engine], {}, models=models)
+        text = json.loads((self.folder / "none.yaml").read_text())
+        del text["load"]
+        text |= {"phases": ["prefill"], "scenarios": [{"name": "one", "prompt_tokens": 8}]}
+        (self.folder / "none.yaml").write_text(json.dumps(text))
+        self.assertIn('the study\'s key "load" beside "slots"', self.assay("plan", "none.yaml").stderr)
+
     def test_two_servers_alternate_and_are_compared_run_by_run(self):
         slow, fast = self.server("--step", 8), self.server("--step", 4)
         bundle, _ = self.measure("two", [arm(slow, name="slow"), arm(fast, name="fast")], {"concurrency": 2, "requests": 12},
@@ -361,8 +396,10 @@ class Load(ProgramTest):
         self.assert_refused(["bench", "--server", url, "--rate", "0"], "above 0")
         self.assert_refused(["bench", "--server", url, "--slo", "ttft_ms=5"], "--concurrency or --rate")
         self.assert_refused(["bench", "--server", url, "--rate", "1", "-o", "sql"], "of a load")
-        self.study("native", [{"name": "n", "backend": "native", "mode": "eager", "cache": "static"}], {"rate": 1, "duration_s": 1})
-        self.assert_refused(["run", "native.yaml", "-o", "native"], "arms of backend http")
+        for arm_of, message in (({"backend": "torch", "mode": "eager", "cache": "dynamic"}, "arms of backend http or native"),
+                                ({"backend": "native", "mode": "eager", "cache": "dynamic"}, "a static cache")):
+            self.study("other", [{"name": "n"} | arm_of], {"rate": 1, "duration_s": 1})
+            self.assert_refused(["run", "other.yaml", "-o", "other"], message)
 
 
 if __name__ == "__main__":

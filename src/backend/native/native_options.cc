@@ -7,6 +7,7 @@
 #include "base/records/device_name.h"
 #include "base/text/text.h"
 #include "engine/codegen/kernel_cache.h"
+#include "study/arm_options.h"
 
 namespace assay {
 namespace {
@@ -19,10 +20,13 @@ constexpr const char* kFp8Head = "fp8_head";
 constexpr const char* kFastSums = "fp8_fast_sums";
 constexpr const char* kFp8Always = "fp8_always";
 constexpr const char* kLogits = "logits";
+constexpr const char* kContext = "context";
+constexpr const char* kChunk = "chunk";
 
 bool of_any_mode(std::string_view name) {
   return name == kDevice || name == kType || name == kFp8Head || name == kFastSums ||
-         name == kFp8Always || name == kLogits;
+         name == kFp8Always || name == kLogits || name == kSlotsOption || name == kContext ||
+         name == kChunk;
 }
 
 Result<int64_t> whole_number(const std::string& name, const Json& value, int64_t least,
@@ -174,6 +178,22 @@ Json compiler_to_json(const engine::CpuCompiler& compiler) {
           {"version", compiler.version},
           {"sha256", compiler.sha256},
           {"timeout_s", compiler.timeout_s}};
+}
+
+Result<std::optional<NativeSlots>> native_slots(const Json& options) {
+  constexpr int64_t kMost = 1'000'000;
+  NativeSlots slots;
+  const auto read = [&](const char* name, int64_t& value) -> Status {
+    const auto found = options.find(name);
+    if (found == options.end()) return {};
+    ASSAY_TRY(value, whole_number(name, *found, 1, kMost));
+    return {};
+  };
+  ASSAY_CHECK(read(kSlotsOption, slots.slots));
+  ASSAY_CHECK(read(kContext, slots.context));
+  ASSAY_CHECK(read(kChunk, slots.chunk));
+  if (slots.slots == 0) return std::optional<NativeSlots>();
+  return std::optional(slots);
 }
 
 Result<engine::SessionOptions> native_session_options(const LoadRequest& request) {

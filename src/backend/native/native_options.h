@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/message.h"
+#include "backend/native/native_load.h"
 #include "base/result.h"
 #include "engine/session/session.h"
 
@@ -19,5 +20,7 @@ inline constexpr const char* kKernelRefused = "kernel_refused";
 
 // bad_input that names the member, the expectation and the finding.
 Result<engine::SessionOptions> native_session_options(const LoadRequest& request);
+// The slots of an arm under load; absent: the arm isn't one. Errors likewise.
+Result<std::optional<NativeSlots>> native_slots(const Json& options);
 
 }  // namespace assay

@@ -13,6 +13,7 @@
 #include "backend/native/gpu_energy.h"
 #include "backend/native/native_evidence.h"
 #include "backend/native/native_facts.h"
+#include "backend/native/native_load.h"
 #include "backend/native/native_options.h"
 #include "backend/native/native_phases.h"
 #include "backend/native/native_profile.h"
@@ -75,10 +76,13 @@ class NativeWorker final : public Worker {
     const int64_t start_ns = monotonic_now_ns();
     const auto options = native_session_options(request);
     if (!options) return std::unexpected(ErrorReply{"Unsupported", options.error().message, false});
+    auto slots = native_slots(request.options);
+    if (!slots) return std::unexpected(ErrorReply{"Unsupported", slots.error().message, false});
+    slots_ = *slots;
     auto device = engine::open_device(options->model());
     if (!device) return as_reply(device.error());
     device_ = std::move(device).value();
-    auto session = Session::open(request.model, *options, device_);
+    auto session = open_session(request.model, *options);
     if (!session) return failed(session.error());
     session_ = std::make_unique<Session>(std::move(session).value());
     load_ = request;
@@ -89,6 +93,7 @@ class NativeWorker final : public Worker {
   WorkerResult<PreparedReply> prepare(const PrepareRequest& request) override {
     device_->forget_fault();
     const int64_t start_ns = monotonic_now_ns();
+    if (request.shape.phase == Phase::kLoad) return prepare_load(request.shape, start_ns);
     if (const auto status = session_->prepare(request.shape.batch, request.shape.capacity);
         !status) {
       return failed(status.error());
@@ -148,6 +153,17 @@ class NativeWorker final : public Worker {
     return sample;
   }
 
+  WorkerResult<OfferedReply> offer(const OfferRequest& request, const TakeRequest& take) override {
+    device_->forget_fault();
+    OfferedReply offered;
+    offered.started_at_ns = system_clock().wall_ns();
+    under_load_->offer(request.load, take);
+    if (device_->fault().kind == engine::DeviceFault::Kind::kLost)
+      return failed(Error{ErrorKind::kEnvironment, "the device was lost under load"});
+    ++(compiled() ? runs_[Phase::kLoad].compiled : runs_[Phase::kLoad].fallbacks);
+    return offered;
+  }
+
   WorkerResult<ParityReply> parity(const ParityRequest& request) override {
     device_->forget_fault();
     if (const auto status = session_->prepare(request.shape.batch, request.shape.capacity);
@@ -200,6 +216,37 @@ class NativeWorker final : public Worker {
  private:
   bool compiled() const { return load_.mode != "eager"; }
   bool on_gpu() const { return device_->launches().has_value(); }
+
+  // Requests in slots need a model that names rows.
+  Result<Session> open_session(const std::filesystem::path& folder,
+                               const engine::SessionOptions& options) const {
+    if (!slots_) return Session::open(folder, options, device_);
+    engine::ModelOptions with = options.model();
+    with.rows = engine::CacheRows::kNamed;
+    ASSAY_TRY(engine::Checkpoint checkpoint, engine::Checkpoint::open(folder));
+    ASSAY_TRY(auto model, engine::Model::load(std::move(checkpoint), with, device_));
+    return Session::on(std::move(model), options.cache, options.compile);
+  }
+
+  WorkerResult<PreparedReply> prepare_load(const WireShape& shape, int64_t start_ns) {
+    if (!slots_) {
+      return std::unexpected(
+          ErrorReply{"Unsupported", "options.slots: expected it under load, found none", false});
+    }
+    if (!under_load_) {
+      auto made = NativeLoad::create(session_->shared_model(), *slots_, compiled());
+      if (!made) return failed(made.error());
+      under_load_ = std::move(made).value();
+    }
+    if (shape.capacity > under_load_->context()) {
+      return std::unexpected(ErrorReply{
+          "Unsupported",
+          fmt::format("options.context: expected room for {} tokens of a request, found {}",
+                      shape.capacity, under_load_->context()),
+          false});
+    }
+    return PreparedReply{seconds_since(start_ns), Json::object()};
+  }
 
   // The device decides on the meaning of an error.
   std::unexpected<ErrorReply> failed(const Error& error) const {
@@ -289,6 +336,8 @@ class NativeWorker final : public Worker {
   LoadRequest load_;
   std::shared_ptr<engine::Device> device_;  // since load()
   std::unique_ptr<Session> session_;
+  std::optional<NativeSlots> slots_;                             // of an arm under load
+  std::unique_ptr<NativeLoad> under_load_;                       // since it was prepared
   engine::PromptBatch prompt_;                                   // the first that was measured
   Json fp8_error_;                                               // measured once; null: not yet
   std::unique_ptr<GpuEnergy> energy_;                            // absent: nobody counts it

@@ -48,6 +48,7 @@ std::vector<BackendTraits>& table() {
        .phases_option = "split",
        .facts_name = "gpu",
        .shows_tokens = true,
+       .serves_load = true,
        .shares_processors = true,
        .maps_weights = true,
        .costs = kNativeCosts},
