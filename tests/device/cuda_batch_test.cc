@@ -19,7 +19,7 @@ TEST_P(CudaBatch, GivesEachRequestItsTokens) {
   options.compiler.kernel_cache = assay::test::kernels_of_all_cases();
   test::Schedules schedules(families()[family], options, compiled);
   auto& device = dynamic_cast<CudaDevice&>(schedules.batch().model().device());
-  const int64_t count = assay::test::in_the_soak() ? 40 : 4;
+  const int64_t count = assay::test::in_the_soak() ? 40 : 6;
   schedules.run(assay::test::on_the_processor() ? count : 1000, 1,
                 [&](std::byte* to, size_t bytes) {
                   return device.driver().fill(reinterpret_cast<cuda::Address>(to), 0xff, bytes);

@@ -79,6 +79,8 @@ Result<Batch> Batch::create(std::shared_ptr<Model> model, const BatchOptions& op
   batch.model_->rope(options.capacity);
   if (options.compiled) {
     ASSAY_CHECK(batch.compile());
+  }
+  if (options.compiled && !options.eager_too) {
     ASSAY_TRY(batch.device_sampling_, batch.model_->device().make_sampling(
                                           rows, std::max(wider_step(options.slots), kMostPrompts),
                                           batch.model_->config().vocab_size));
@@ -168,7 +170,14 @@ std::optional<int64_t> Batch::join() {
 Status Batch::leave(int64_t slot) {
   ASSAY_CHECK(check_slots({&slot, 1}));
   taken_[static_cast<size_t>(slot)] = false;
-  return {};
+  return draw_nothing(slot);
+}
+
+// The device draws wherever a slot wishes it, whoever has the slot now.
+Status Batch::draw_nothing(int64_t slot) {
+  if (!std::exchange(drawn_[static_cast<size_t>(slot)], {}).on_device) return {};
+  model_->device().enter_thread();
+  return device_sampling_->begin(slot, {}, {});
 }
 
 Status Batch::sample(int64_t slot, const Sampling& sampling) {
@@ -182,7 +191,7 @@ Status Batch::sample(int64_t slot, const Sampling& sampling) {
   auto& sampler = samplers_[static_cast<size_t>(slot)];
   Drawn& drawn = drawn_[static_cast<size_t>(slot)];
   sampler.reset();
-  drawn = {};
+  ASSAY_CHECK(draw_nothing(slot));
   if (sampling.is_argmax()) return {};
   if (device_sampling_ == nullptr ||
       std::ssize(sampling.logit_bias) > device_sampling_->most_biases()) {
@@ -255,6 +264,7 @@ Status Batch::check_ids(std::span<const int32_t> ids) const {
 }
 
 LoadedStep* Batch::step_of(int64_t rows, int64_t q_len) const {
+  if (!uses_compiled_) return nullptr;
   if (q_len > 1) return rows > 1 ? chunks_.get() : chunk_.get();
   return rows > 1 ? many_.get() : one_.get();
 }

@@ -21,6 +21,9 @@ struct BatchOptions {
   int64_t capacity = 1;   // positions of each slot, up to the model's
   int64_t chunk = 256;    // tokens of one run of prompts, at most
   bool compiled = false;  // steps are compiled, for any number of rows; else operator by operator
+  // A compiled batch may be asked for runs operator by operator, by use_compiled(). The host draws
+  // all tokens then.
+  bool eager_too = false;
   std::vector<int32_t> ends = {};  // ids that end a row in run()
 };
 
@@ -72,6 +75,10 @@ class Batch {
   // the largest logits'. Tokens that step() or run() feed count as chosen, those of extend() as the
   // prompt's. The device chooses by itself where it can, else the host.
   Status sample(int64_t slot, const Sampling& sampling);
+
+  // Runs from here on are compiled, or operator by operator, where the batch can be both: the same
+  // tokens in fp32.
+  void use_compiled(bool compiled) { uses_compiled_ = compiled || !options_.eager_too; }
 
   // Positions of the slot in use.
   int64_t length(int64_t slot) const { return lengths_[static_cast<size_t>(slot)]; }
@@ -132,6 +139,7 @@ class Batch {
   Batch(std::shared_ptr<Model> model, const BatchOptions& options);
   Status compile();
   Status warm_up();
+  Status draw_nothing(int64_t slot);
   Status check_slots(std::span<const int64_t> slots) const;
   Status check_room(int64_t slot, int64_t tokens) const;
   Status check_ids(std::span<const int32_t> ids) const;
@@ -174,6 +182,7 @@ class Batch {
   std::shared_ptr<LoadedStep> chunk_, chunks_, one_, many_;  // null: not compiled
   std::unique_ptr<SlotSampling> device_sampling_;            // null: the host samples
   bool few_sizes_ = false;
+  bool uses_compiled_ = true;  // where there are compiled steps
   // Vectors with an entry for each slot.
   std::vector<bool> taken_, finite_, awaits_;
   std::vector<int64_t> lengths_;

@@ -42,6 +42,7 @@ class Schedules {
                                         .capacity = kCapacity,
                                         .chunk = 16,
                                         .compiled = compiled,
+                                        .eager_too = compiled && !base.gpu,
                                         .ends = {kEnd}});
     EXPECT_TRUE(batch) << batch.error().message;
     batch_ = std::make_unique<Batch>(*std::move(batch));
@@ -136,6 +137,7 @@ class Schedules {
   }
 
   void act(const Poison& poison) {
+    if (below(4) == 0) batch_->use_compiled(below(2) == 0);  // where it can be both
     const int64_t slot = below(kSlots);
     Held& held = held_[static_cast<size_t>(slot)];
     switch (below(6)) {
