@@ -42,7 +42,7 @@ class ToyEngine final : public SlotEngine {
     return free - taken_.begin();
   }
   void leave(int64_t slot) override { taken_[static_cast<size_t>(slot)] = false; }
-  Status sample(int64_t, const engine::Sampling&) override { return {}; }
+  Status begin(int64_t, const TokenAsk&) override { return {}; }
   Status extend(std::span<const engine::SlotPrompt>) override { return {}; }
   std::optional<int32_t> chosen(int64_t) const override { return 7; }
   std::span<const float> logits(int64_t) const override { return {}; }

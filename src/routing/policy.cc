@@ -41,6 +41,11 @@ const PolicyRule* rule_of(const Policy& policy, const RoutedShape& shape) {
   return at == policy.rules.end() ? nullptr : &*at;
 }
 
+std::string Policy::stated(std::string_view axis) const {
+  const auto at = std::ranges::find(identity, axis, &std::pair<std::string, std::string>::first);
+  return at == identity.end() ? "" : at->second;
+}
+
 std::string identity_mismatch(const Policy& policy,
                               const std::vector<std::pair<std::string, std::string>>& identity) {
   for (const auto& [axis, value] : policy.identity) {

@@ -122,6 +122,9 @@ struct Policy {
   std::vector<PolicyRule> rules;
   std::vector<std::string> not_measured;
 
+  // The identity's value of an axis; empty: it names none.
+  std::string stated(std::string_view axis) const;
+
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 

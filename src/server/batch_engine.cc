@@ -16,9 +16,10 @@ class BatchEngine final : public SlotEngine {
   std::optional<int64_t> join() override { return batch_.join(); }
   // A slot that was joined can be left.
   void leave(int64_t slot) override { (void)batch_.leave(slot); }
-  Status sample(int64_t slot, const engine::Sampling& sampling) override {
-    if (sampling.is_argmax()) return {};  // the batch's default, which the device takes by itself
-    return batch_.sample(slot, sampling);
+  Status begin(int64_t slot, const TokenAsk& wanted) override {
+    // The largest logit is the batch's default, which the device takes by itself.
+    if (wanted.sampling.is_argmax()) return {};
+    return batch_.sample(slot, wanted.sampling);
   }
   Status extend(std::span<const engine::SlotPrompt> parts) override {
     ASSAY_CHECK(batch_.extend(parts));
@@ -40,6 +41,7 @@ class BatchEngine final : public SlotEngine {
   }
   std::span<const float> logits(int64_t slot) const override { return batch_.logits(slot); }
   bool ends_text(int32_t id) const override { return std::ranges::find(ends_, id) != ends_.end(); }
+  void use_compiled(bool compiled) override { batch_.use_compiled(compiled); }
 
  private:
   Status check_finite(int64_t slot) const {

@@ -125,7 +125,7 @@ struct Scheduler::Impl {
       const auto slot = engine->join();
       if (!slot) break;
       Running one{.of = take_first(), .slot = *slot, .begun_ns = monotonic_now_ns()};
-      if (const Status done = engine->sample(*slot, one.of.wanted.sampling); !done) {
+      if (const Status done = engine->begin(*slot, one.of.wanted); !done) {
         tell_end(one, Finish::kFailed, done.error().message);
         engine->leave(*slot);
         continue;

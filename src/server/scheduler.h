@@ -21,8 +21,8 @@ class SlotEngine {
   virtual int64_t capacity() const = 0;       // positions of a slot
   virtual std::optional<int64_t> join() = 0;  // an empty slot; absent: none is free
   virtual void leave(int64_t slot) = 0;       // it is free again
-  virtual Status sample(int64_t slot, const engine::Sampling& sampling) = 0;  // of an empty slot
-  virtual Status extend(std::span<const engine::SlotPrompt> parts) = 0;       // of prompts
+  virtual Status begin(int64_t slot, const TokenAsk& wanted) = 0;        // of an empty slot
+  virtual Status extend(std::span<const engine::SlotPrompt> parts) = 0;  // of prompts
   // The token behind a prompt that is all in; absent: it comes with the slot's first step.
   virtual std::optional<int32_t> chosen(int64_t slot) const = 0;
   virtual Status run(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
@@ -31,6 +31,9 @@ class SlotEngine {
   // in a run() that wants them; empty: they can't be had.
   virtual std::span<const float> logits(int64_t slot) const = 0;
   virtual bool ends_text(int32_t id) const = 0;
+  // Says how the calls from now on are computed: the same tokens in fp32. An engine of one way
+  // takes no notice.
+  virtual void use_compiled(bool) {}
 };
 
 struct SchedulerOptions {

@@ -39,6 +39,7 @@ struct Service::Impl {
   const engine::Tokenizer* tokenizer;
   std::optional<ChatTemplate> chat;
   ServiceCounters counters = {};
+  std::function<std::string()> more_metrics = {};
   int64_t numbers = 0;
 
   using Serve = void (Impl::*)(const ServedRequest&, const std::shared_ptr<Answer>&);
@@ -252,6 +253,7 @@ struct Service::Impl {
     add("assay_requests_running", "gauge", "Generations under way.", queue.running);
     add("assay_requests_waiting", "gauge", "Generations that wait for a slot.", queue.waiting);
     add("assay_slots", "gauge", "Generations at a time.", queue.slots);
+    if (more_metrics) text += more_metrics();
     answer->send(200, "text/plain; version=0.0.4", std::move(text));
   }
 
@@ -280,6 +282,10 @@ Service::Service(ServedModel model, Generator& generator, const engine::Tokenize
                  std::optional<ChatTemplate> chat)
     : impl_(new Impl{std::move(model), generator, tokenizer, std::move(chat)}) {}
 Service::~Service() = default;
+
+void Service::add_metrics(std::function<std::string()> lines) {
+  impl_->more_metrics = std::move(lines);
+}
 
 std::vector<std::string> Service::free_paths() {
   return {"/health", "/", "/page.css", "/page.js"};

@@ -23,6 +23,9 @@ class Service {
           std::optional<ChatTemplate> chat);
   ~Service();
 
+  // Further lines of /metrics.
+  void add_metrics(std::function<std::string()> lines);
+
   // Paths that need no key: they tell nothing of the model.
   static std::vector<std::string> free_paths();
 

@@ -40,8 +40,8 @@ class CountingEngine final : public SlotEngine {
     return std::nullopt;
   }
   void leave(int64_t slot) override { EXPECT_EQ(used_.erase(slot), 1u); }
-  Status sample(int64_t, const engine::Sampling& sampling) override {
-    if (sampling.seed == 7) return bad_input("expected another seed, found 7");
+  Status begin(int64_t, const TokenAsk& wanted) override {
+    if (wanted.sampling.seed == 7) return bad_input("expected another seed, found 7");
     return {};
   }
   Status extend(std::span<const engine::SlotPrompt> parts) override {

@@ -20,12 +20,14 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/option_types.h"
+#include "cli/serve/serve_policy.h"
 #include "engine/codegen/kernel_cache.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/model.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "server/batch_engine.h"
 #include "server/http_front.h"
+#include "server/routed_engine.h"
 #include "server/scheduler.h"
 #include "server/service.h"
 
@@ -42,6 +44,8 @@ struct ServeOptions {
   std::string dtype;
   std::string device = "cpu";
   std::string mode = "compiled";
+  std::string policy;
+  std::string policy_log;
   int64_t threads = 0;
   int64_t slots = 4;
   int64_t context = 0;
@@ -131,6 +135,10 @@ Status make_serving(const ServeOptions& options, Serving& all) {
   }
   ASSAY_TRY(auto chat, server::ChatTemplate::open(folder));
   ASSAY_TRY(engine::Checkpoint checkpoint, engine::Checkpoint::open(folder));
+  std::string content_hash;
+  if (!options.policy.empty()) {
+    ASSAY_TRY(content_hash, checkpoint.content_hash());
+  }
   ASSAY_TRY(auto device, engine::open_device(with));
   ASSAY_TRY(auto model, engine::Model::load(std::move(checkpoint), with, std::move(device)));
   const engine::ModelConfig& config = model->config();
@@ -142,7 +150,8 @@ Status make_serving(const ServeOptions& options, Serving& all) {
   engine::BatchOptions batching{.slots = options.slots,
                                 .capacity = capacity,
                                 .chunk = chunk,
-                                .compiled = options.mode == "compiled"};
+                                .compiled = options.mode == "compiled",
+                                .eager_too = !options.policy.empty()};
   ASSAY_TRY(engine::Batch batch, engine::Batch::create(model, batching));
   std::vector<int32_t> ends;
   for (const int64_t id : config.eos_token_ids) ends.push_back(static_cast<int32_t>(id));
@@ -159,13 +168,26 @@ Status make_serving(const ServeOptions& options, Serving& all) {
                                                         std::shared_ptr<server::Answer> answer) {
                                                    all.service->serve(request, answer);
                                                  }));
+  std::unique_ptr<server::SlotEngine> slots =
+      server::make_batch_engine(std::move(batch), std::move(ends));
+  std::optional<server::PolicyRoutes> routes;
+  if (!options.policy.empty()) {
+    const ServedUnderPolicy served{
+        .model = options.name.empty() ? found.front().name : options.name,
+        .content_hash = content_hash,
+        .dtype = std::string(engine::dtype_name(model->dtype())),
+        .gpu = with.gpu,
+        .threads = model->device().threads()};
+    ASSAY_TRY(routes, open_served_policy(options.policy, served, options.policy_log));
+    slots = server::make_routed_engine(std::move(slots), *routes);
+  }
   all.scheduler = std::make_unique<server::Scheduler>(
-      server::make_batch_engine(std::move(batch), std::move(ends)),
-      server::SchedulerOptions{options.queue, chunk},
+      std::move(slots), server::SchedulerOptions{options.queue, chunk},
       [&all](std::function<void()> work) { all.front->post(std::move(work)); });
   all.service = std::make_unique<server::Service>(
       served_model(options, found.front(), *model, capacity), *all.scheduler,
       all.tokenizer ? &*all.tokenizer : nullptr, std::move(chat));
+  if (routes) all.service->add_metrics([routes] { return routes->metrics(); });
   return {};
 }
 
@@ -252,6 +274,11 @@ void add_serve_command(CLI::App& app, Selected& selected) {
       ->check(count_between(0, kMostThreads));
   command->add_option("--mode", options->mode, "mode of execution: compiled (default) or eager")
       ->check(word_of({"compiled", "eager"}));
+  CLI::Option* const policy = command->add_option(
+      "--policy", options->policy, "policy.yaml of `assay route` that says what is compiled when");
+  command
+      ->add_option("--policy-log", options->policy_log, "CSV file that gets a row for each switch")
+      ->needs(policy);
   command->callback(
       [&selected, options] { selected.body = [options] { return run_serve(*options); }; });
 }

@@ -1,0 +1,153 @@
+#include "server/routed_engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "server/policy_text.h"
+
+namespace assay::server {
+namespace {
+
+using engine::Onward;
+using engine::SlotPrompt;
+using ::testing::ElementsAre;
+
+// Says how each of its calls was computed; each next token is the one before it and one.
+class WatchedEngine final : public SlotEngine {
+ public:
+  struct Seen {
+    std::vector<std::string> calls;
+    int fails = 0;  // so many compiled calls from now on
+  };
+  explicit WatchedEngine(Seen& seen) : seen_(seen) {}
+
+  int64_t slots() const override { return 4; }
+  int64_t capacity() const override { return 1000; }
+  std::optional<int64_t> join() override { return joined_++; }
+  void leave(int64_t) override {}
+  Status begin(int64_t, const TokenAsk&) override { return {}; }
+  Status extend(std::span<const SlotPrompt> parts) override {
+    std::string call = "extend";
+    for (const auto& [slot, ids] : parts) call += fmt::format(" {}:{}", slot, ids.size());
+    ASSAY_CHECK(compute(std::move(call)));
+    for (const auto& [slot, ids] : parts) latest_[slot] = ids.back();
+    return {};
+  }
+  std::optional<int32_t> chosen(int64_t slot) const override { return latest_.at(slot) + 1; }
+  Status run(std::span<const int64_t> slots, int64_t steps, bool,
+             const engine::Batch::Sink& sink) override {
+    std::string call = fmt::format("{} of", steps);
+    for (const int64_t slot : slots) call += fmt::format(" {}", slot);
+    ASSAY_CHECK(compute(std::move(call)));
+    for (const int64_t slot : slots) (void)sink(slot, ++latest_[slot]);
+    return {};
+  }
+  std::span<const float> logits(int64_t) const override { return {}; }
+  bool ends_text(int32_t) const override { return false; }
+  void use_compiled(bool compiled) override { compiled_ = compiled; }
+
+ private:
+  Status compute(std::string call) {
+    seen_.calls.push_back(std::move(call) + (compiled_ ? ", compiled" : ", eager"));
+    if (!compiled_ || seen_.fails == 0) return {};
+    --seen_.fails;
+    return environment_error("expected no failure, found one");
+  }
+
+  Seen& seen_;
+  int64_t joined_ = 0;
+  bool compiled_ = true;
+  std::map<int64_t, int32_t> latest_ = {};
+};
+
+class RoutedEngineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto policy = parse_policy(test::kPolicyText, "policy.yaml");
+    ASSERT_TRUE(policy) << policy.error().message;
+    auto routes = PolicyRoutes::make(*std::move(policy), "m", "fp32", [&](const RouteSwitch& one) {
+      switches_.push_back(fmt::format("{} {}", one.rule, trigger_name(one.trigger)));
+    });
+    ASSERT_TRUE(routes);
+    engine_ = make_routed_engine(std::make_unique<WatchedEngine>(seen_), *std::move(routes));
+  }
+
+  // A slot with a prompt of this length, which is in.
+  int64_t prompted(int64_t length, int64_t new_tokens) {
+    const int64_t slot = begun(length, new_tokens);
+    const std::vector<int32_t> ids(static_cast<size_t>(length), 7);
+    const SlotPrompt part{slot, ids};
+    EXPECT_TRUE(engine_->extend({&part, 1}));
+    return slot;
+  }
+  int64_t begun(int64_t length, int64_t new_tokens) {
+    const int64_t slot = *engine_->join();
+    const TokenAsk wanted{.prompt = std::vector<int32_t>(static_cast<size_t>(length), 7),
+                          .most_tokens = new_tokens};
+    EXPECT_TRUE(engine_->begin(slot, wanted));
+    return slot;
+  }
+  Status run(std::vector<int64_t> slots, int64_t steps) {
+    return engine_->run(slots, steps, false, [](int64_t, int32_t) { return Onward::kGo; });
+  }
+
+  WatchedEngine::Seen seen_;
+  std::vector<std::string> switches_;
+  std::unique_ptr<SlotEngine> engine_;
+};
+
+TEST_F(RoutedEngineTest, EachPhaseIsComputedAsItsRuleSays) {
+  const int64_t longer = prompted(200, 8);
+  const int64_t shorter = prompted(50, 9);
+  EXPECT_TRUE(run({longer}, 3));
+  EXPECT_TRUE(run({shorter}, 3));
+  EXPECT_THAT(seen_.calls, ElementsAre("extend 0:200, compiled", "extend 1:50, eager",
+                                       "3 of 0, compiled", "3 of 1, eager"));
+}
+
+TEST_F(RoutedEngineTest, WhatIsComputedTogetherIsSplitByItsWay) {
+  const int64_t one = begun(200, 8), other = begun(50, 9);
+  const std::vector<int32_t> ids(50, 7);
+  // A batch of two prompts has no rule.
+  EXPECT_TRUE(engine_->extend(std::vector<SlotPrompt>{{one, ids}, {other, ids}}));
+  // Two that decode have one for 8 new tokens alone.
+  EXPECT_TRUE(run({one, other}, 5));
+  EXPECT_THAT(seen_.calls,
+              ElementsAre("extend 0:50 1:50, eager", "1 of 0, compiled", "1 of 1, eager"));
+}
+
+TEST_F(RoutedEngineTest, ACompiledCallThatFailsIsMadeEagerAndFiresTheTrigger) {
+  const int64_t slot = prompted(200, 8);
+  seen_ = {.calls = {}, .fails = 1};
+  EXPECT_TRUE(run({slot}, 3));
+  EXPECT_TRUE(run({slot}, 3));
+  EXPECT_THAT(seen_.calls, ElementsAre("3 of 0, compiled", "1 of 0, eager", "3 of 0, eager"));
+  EXPECT_TRUE(switches_.empty()) << "the phase hasn't ended";
+  engine_->leave(slot);
+  EXPECT_THAT(switches_, ElementsAre("2 fallback"));
+  EXPECT_TRUE(run({prompted(200, 8)}, 3));
+  EXPECT_EQ(seen_.calls.back(), "3 of 1, eager");
+}
+
+TEST_F(RoutedEngineTest, APromptThatFailsIsComputedAnewBeforeAnythingIsLost) {
+  const int64_t slot = begun(200, 8);
+  seen_.fails = 1;
+  const std::vector<int32_t> ids(200, 7);
+  const SlotPrompt part{slot, ids};
+  EXPECT_TRUE(engine_->extend({&part, 1}));
+  EXPECT_THAT(seen_.calls, ElementsAre("extend 0:200, compiled", "extend 0:200, eager"));
+  EXPECT_THAT(switches_, ElementsAre("1 fallback"));
+}
+
+TEST_F(RoutedEngineTest, ARequestThatNoArmIsSafeForIsRefused) {
+  const int64_t slot = *engine_->join();
+  const Status refused = engine_->begin(slot, {.prompt = {1, 2}, .most_tokens = 13});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "policy: no arm is safe for kv_decode of 2 prompt tokens and 13 new tokens");
+}
+
+}  // namespace
+}  // namespace assay::server
