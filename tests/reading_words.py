@@ -17,7 +17,7 @@ WORD_FOLDERS = ("analysis", "portability", "gates", "routing", "report", "artifa
 WORD_FUNCTION = r"\w+_(?:name|word)|gate_verdict_text|gate_title|status_text|screen_verdict|combined_verdict"
 # Names of files, cells and members of findings.json, which no screen shows as a word of its own.
 NOT_WORDS = {"metrics_name", "plot_name", "cell_name", "test_name", "pair_name", "column_name", "sitting_name",
-             "block_state_name", "comparison_json.cc, contrast_unit_name", "device_name", "framework_name", "facts_name"}
+             "block_state_name", "device_name", "framework_name", "facts_name"}
 # Functions and files of tables that are written as data alone: their columns are members of findings.json.
 DATA_TABLES = {"flat_table.cc": None, "bench_rows.cc": None, "bench_data.cc": None,
                "compare_report.cc": "flat_cells", "gate_report.cc": "flat_checks"}

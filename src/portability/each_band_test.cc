@@ -55,7 +55,7 @@ void expect_bands(const std::string& axis, const RegimesAt& regimes) {
   // At the limit of two bands the interval allows both.
   EXPECT_EQ(index_at_point(axis, regimes, {.share = 0.8}).band, RobustnessBand::kUndecided);
   all.insert(RobustnessBand::kUndecided);
-  EXPECT_EQ(all.size(), kRobustnessBands.size()) << "each has a pair";
+  EXPECT_EQ(all.size(), static_cast<size_t>(RobustnessBand::kInvalid) + 1) << "each has a pair";
   EXPECT_EQ(index_at_point(axis, regimes, {.lose = 1}).band, RobustnessBand::kCatastrophic);
   EXPECT_EQ(index_at_point(axis, regimes, {.lose = 0}).band, RobustnessBand::kRobust);
 }

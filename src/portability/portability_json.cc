@@ -1,182 +1,216 @@
 // The judgement as data.
-#include <cmath>
-
-#include "analysis/findings/json_parts.h"
+#include "analysis/findings/record_entries.h"
 #include "portability/portability.h"
 
 namespace assay {
 namespace {
 
-Json config_json(const ArmConfig& config) {
-  return {{"name", text_json(config.arm)},
-          {"mode", text_json(config.mode)},
-          {"cache", text_json(config.cache)},
-          {"dynamic", text_json(config.dynamic)},
-          {"quantization", text_json(config.quantization)}};
+constexpr auto kRegimeName = [](size_t regime, const Portability& in) -> const std::string& {
+  return in.regimes[regime].name;
+};
+
+// Place of an element of the document's own list.
+template <typename T>
+size_t place_in(const std::vector<T>& list, const T& element) {
+  return static_cast<size_t>(&element - list.data());
 }
 
-Json crash_json(const CrashRate& rate) {
-  return {{"lost", rate.lost},
-          {"attempted", rate.attempted},
-          {"interval", interval_json(rate.interval)}};
+const PortedCondition& condition_of(const ConditionVerdict& verdict, const Portability& in) {
+  return in.conditions[verdict.condition];
 }
 
-Json regime_json(const Portability& of, size_t regime) {
-  const Regime& r = of.regimes[regime];
-  Json json = {{"name", r.name}, {"folder", r.folder}};
-  if (regime == 0) return json;
-  Json differences = Json::array();
-  const RegimePair& pair = pair_of(of.pairs, 0, regime);
-  for (const AxisDifference& d : pair.differences) {
-    differences.push_back({{"axis", d.axis},
-                           {"about", text_json(d.about)},
-                           {"a", text_json(d.base)},
-                           {"b", text_json(d.cand)}});
+// Members of a verdict that one of its regimes' cells has, each with that regime's letter.
+struct SideOfVerdict {
+  static constexpr size_t kCovers = 0;
+  char letter;
+  size_t ConditionVerdict::*regime;
+
+  void write(const ConditionVerdict& of, Json& object, const auto& in) const {
+    const RegimeCell* cell = condition_of(of, in).cells[of.*regime];
+    if (cell == nullptr) return;
+    const auto put = [&](std::string_view name, const auto& value) {
+      object[fmt::format("{}_{}", name, letter)] = record::write_value(value, in);
+    };
+    put("crashes", cell->crashes);
+    put("execution", cell->execution);
+    put("direction", in.directions[of.condition][of.*regime]);
   }
-  json["differences"] = std::move(differences);
-  json["perturbations"] = perturbations_of(axes_of(pair));
-  Json counts = Json::object();
-  const auto counted = of.counts(regime);
-  for (const PortabilityVerdict verdict : kPortabilityVerdicts) {
-    const auto at = counted.find(verdict);
-    counts[std::string(portability_verdict_name(verdict))] = at == counted.end() ? 0 : at->second;
-  }
-  json["counts"] = std::move(counts);
-  return json;
-}
-
-Json direction_json(const ArmDirection& of) {
-  if (!of.shown) return {{"verdict", nullptr}, {"reason", text_json(of.reason)}};
-  return {{"verdict", verdict_name(of.decided)},
-          {"ratio", of.shown->ratio},
-          {"p_holm", optional_json(of.p_holm)},
-          {"tost_p_holm", optional_json(of.tost_p_holm)}};
-}
-
-Json attribution_json(const Portability& of, const Attribution& attribution) {
-  Json json = {{"basis", attribution_basis_name(attribution.basis)},
-               {"axes", attribution.axes},
-               {"unstated", attribution.unstated},
-               {"suspect", text_json(attribution.suspect)},
-               {"responsible", text_json(attribution.is_responsible ? attribution.suspect : "")},
-               {"runs", {attribution.runs_a, attribution.runs_b}},
-               {"control", control_state_name(attribution.control)},
-               {"control_arm", text_json(attribution.control_arm)},
-               {"about_compiler", attribution.about_compiler},
-               {"text", attribution.text}};
-  if (attribution.basis == AttributionBasis::kCleanPair) {
-    json["clean_pair"] = {of.regimes[attribution.clean_a].name,
-                          of.regimes[attribution.clean_b].name};
-  }
-  return json;
-}
-
-Json verdict_json(const Portability& of, size_t i) {
-  const ConditionVerdict& verdict = of.verdicts[i];
-  const PortedCondition& condition = of.conditions[verdict.condition];
-  Json json = {{"condition", stratum_json(condition.stratum)},
-               {"arm", condition.arm()},
-               {"config", config_json(condition.config)},
-               {"a", of.regimes[verdict.a].name},
-               {"b", of.regimes[verdict.b].name},
-               {"verdict", portability_verdict_name(verdict.verdict)},
-               {"reason", text_json(verdict.reason)}};
-  if (verdict.shown) {
-    json["ratio"] = verdict.shown->ratio;
-    json["ratio_interval"] = interval_json(verdict.shown->interval);
-    json["ratio_range"] = interval_json(verdict.shown->process_range);
-    json["p_holm"] = optional_json(verdict.p_holm);
-    json["tost_p_holm"] = optional_json(verdict.tost_p_holm);
-  }
-  for (const auto& [name, regime] : {std::pair{"a", verdict.a}, {"b", verdict.b}}) {
-    const RegimeCell* cell = condition.cells[regime];
-    if (cell == nullptr) continue;
-    json[fmt::format("crashes_{}", name)] = crash_json(cell->crashes);
-    json[fmt::format("execution_{}", name)] = execution_name(cell->execution);
-    json[fmt::format("direction_{}", name)] =
-        direction_json(of.directions[verdict.condition][regime]);
-  }
-  if (is_change(verdict.verdict)) json["attribution"] = attribution_json(of, of.attributions[i]);
-  return json;
-}
-
-Json index_json(const RobustnessIndex& index) {
-  Json points = Json::array();
-  for (const RetainedShare& point : index.points) {
-    points.push_back({{"name", point.name},
-                      {"log_ratio", optional_json(point.log_ratio)},
-                      {"share", optional_json(point.share)},
-                      {"interval", interval_json(point.interval)},
-                      {"lost", text_json(point.lost)},
-                      {"gone", text_json(point.gone)}});
-  }
-  return {{"axis", index.axis},
-          {"index", optional_json(index.index)},
-          {"interval", interval_json(index.interval)},
-          {"band", robustness_band_name(index.band)},
-          {"best_band", robustness_band_name(index.best)},
-          {"worst_band", robustness_band_name(index.worst)},
-          {"reason", text_json(index.reason)},
-          {"points", std::move(points)}};
-}
-
-Json claim_json(const Portability& of, const JudgedClaim& claim) {
-  Json regimes = Json::array();
-  for (const ClaimInRegime& in : claim.regimes) {
-    const SpreadRatio ratio = in.shown.value_or(SpreadRatio());
-    regimes.push_back({{"name", of.regimes[in.regime].name},
-                       {"state", claim_state_name(in.state)},
-                       {"ratio", in.shown ? Json(ratio.ratio) : Json()},
-                       {"ratio_interval", interval_json(ratio.interval)},
-                       {"ratio_range", interval_json(ratio.process_range)},
-                       {"p_holm", optional_json(in.p_holm)},
-                       {"differs_on", in.axes},
-                       {"unstated", in.unstated},
-                       {"reason", text_json(in.reason)}});
-  }
-  Json indexes = Json::array();
-  for (const RobustnessIndex& index : claim.indexes) indexes.push_back(index_json(index));
-  return {{"claim", claim_text(claim.claim.words)},
-          {"arm", config_json(claim.claim.arm)},
-          {"than", config_json(claim.claim.than)},
-          {"verdict", claim_verdict_name(claim.verdict)},
-          {"reason", claim.reason},
-          {"strata", claim.strata},
-          {"regimes", std::move(regimes)},
-          {"robustness", std::move(indexes)}};
-}
-
-Json headline_json(const Portability& of, const HeadlineCell& cell) {
-  return {{"regime", of.regimes[cell.regime].name},
-          {"arm", cell.arm},
-          {"config", config_json(cell.config)},
-          {"model_class", cell.model_class},
-          {"prefill_gain", optional_json(cell.prefill_gain)},
-          {"prefill_gain_interval", interval_json(cell.gain_interval)},
-          {"prefill_gain_range", interval_json(cell.gain_range)},
-          {"prefill_strata", cell.prefill_strata},
-          {"prefill_left_out", cell.prefill_left_out},
-          {"decode_crashes", cell.decode_crashes ? crash_json(*cell.decode_crashes) : Json()}};
-}
+};
 
 }  // namespace
 
+template <>
+struct EnumWords<PortabilityVerdict>
+    : WordsByName<PortabilityVerdict, portability_verdict_name, kPortabilityVerdicts.size()> {};
+
+template <>
+struct Record<ArmConfig> {
+  using T = ArmConfig;
+  static constexpr auto kMembers =
+      std::tuple(text_or_null("name", &T::arm), text_or_null("mode", &T::mode),
+                 text_or_null("cache", &T::cache), text_or_null("dynamic", &T::dynamic),
+                 text_or_null("quantization", &T::quantization));
+};
+template <>
+struct Record<CrashRate> {
+  using T = CrashRate;
+  static constexpr auto kMembers =
+      std::tuple(field("lost", &T::lost), field("attempted", &T::attempted),
+                 field("interval", &T::interval), unwritten(&T::losses));
+};
+template <>
+struct Record<Regime> {
+  using T = Regime;
+  static constexpr auto kPair = [](const T& of, const Portability& in) {
+    const size_t regime = place_in(in.regimes, of);
+    return regime > 0 ? std::optional(pair_of(in.pairs, 0, regime)) : std::nullopt;
+  };
+  static constexpr auto kCounts = [](const RegimePair& pair, const Portability& in) {
+    std::map<PortabilityVerdict, int64_t> counts = in.counts(pair.b);
+    for (const PortabilityVerdict verdict : kPortabilityVerdicts) counts.try_emplace(verdict, 0);
+    return counts;
+  };
+  static constexpr auto kMembers = std::tuple(
+      field("name", &T::name), field("folder", &T::folder),
+      part(kPair,
+           list_of("differences", &RegimePair::differences, field("axis", &AxisDifference::axis),
+                   text_or_null("about", &AxisDifference::about),
+                   text_or_null("a", &AxisDifference::base),
+                   text_or_null("b", &AxisDifference::cand)),
+           derived("perturbations",
+                   [](const RegimePair& pair) { return perturbations_of(axes_of(pair)); }),
+           derived("counts", kCounts)),
+      unwritten(&T::baseline, &T::who, &T::cells));
+};
+template <>
+struct Record<ArmDirection> {
+  using T = ArmDirection;
+  static constexpr auto kVerdict = [](const T& of) {
+    return of.shown ? std::optional(of.decided) : std::nullopt;
+  };
+  static constexpr auto kMembers = std::tuple(
+      derived("verdict", kVerdict),
+      where(std::not_fn(&T::shown), text_or_null("reason", &T::reason)),
+      where(&T::shown, base_part<JudgedRatio>(part(&T::shown, field("ratio", &SpreadRatio::ratio)),
+                                              field("p_holm", &T::p_holm),
+                                              field("tost_p_holm", &T::tost_p_holm))));
+};
+template <>
+struct Record<Attribution> {
+  using T = Attribution;
+  static constexpr auto kResponsible = [](const T& of) {
+    const bool known = of.is_responsible && !of.suspect.empty();
+    return known ? std::optional(of.suspect) : std::nullopt;
+  };
+  static constexpr auto kClean = [](const T& of, const Portability& in) {
+    return std::array{kRegimeName(of.clean_a, in), kRegimeName(of.clean_b, in)};
+  };
+  static constexpr auto kMembers =
+      std::tuple(field_as("basis", &T::basis, attribution_basis_name), field("axes", &T::axes),
+                 field("unstated", &T::unstated), text_or_null("suspect", &T::suspect),
+                 derived("responsible", kResponsible), array_of("runs", &T::runs_a, &T::runs_b),
+                 field_as("control", &T::control, control_state_name),
+                 text_or_null("control_arm", &T::control_arm),
+                 field("about_compiler", &T::about_compiler), field("text", &T::text),
+                 where([](const T& of) { return of.basis == AttributionBasis::kCleanPair; },
+                       derived("clean_pair", kClean)),
+                 unwritten(&T::is_responsible, &T::clean_a, &T::clean_b));
+};
+template <>
+struct Record<ConditionVerdict> {
+  using T = ConditionVerdict;
+  static constexpr auto kAttribution = [](const T& of, const Portability& in) -> const auto& {
+    return in.attributions[place_in(in.verdicts, of)];
+  };
+  static constexpr auto kMembers = std::tuple(
+      part(condition_of, field("condition", &PortedCondition::stratum),
+           derived("arm", &PortedCondition::arm), field("config", &PortedCondition::config)),
+      field_as("a", &T::a, kRegimeName), field_as("b", &T::b, kRegimeName),
+      field("verdict", &T::verdict), text_or_null("reason", &T::reason),
+      where(&T::shown, base_part<JudgedRatio>(
+                           part(&T::shown, field("ratio", &SpreadRatio::ratio),
+                                field("ratio_interval", &SpreadRatio::interval),
+                                field("ratio_range", &SpreadRatio::process_range)),
+                           field("p_holm", &T::p_holm), field("tost_p_holm", &T::tost_p_holm))),
+      SideOfVerdict{'a', &T::a}, SideOfVerdict{'b', &T::b},
+      where([](const T& of) { return is_change(of.verdict); },
+            derived("attribution", kAttribution)),
+      unwritten(&T::condition));
+};
+template <>
+struct Record<RetainedShare> {
+  using T = RetainedShare;
+  static constexpr auto kMembers =
+      std::tuple(field("name", &T::name), field("log_ratio", &T::log_ratio),
+                 field("share", &T::share), field("interval", &T::interval),
+                 text_or_null("lost", &T::lost), text_or_null("gone", &T::gone));
+};
+template <>
+struct Record<RobustnessIndex> {
+  using T = RobustnessIndex;
+  static constexpr auto kMembers =
+      std::tuple(field("axis", &T::axis), field("index", &T::index),
+                 field("interval", &T::interval), field_as("band", &T::band, robustness_band_name),
+                 field_as("best_band", &T::best, robustness_band_name),
+                 field_as("worst_band", &T::worst, robustness_band_name),
+                 text_or_null("reason", &T::reason), field("points", &T::points));
+};
+template <>
+struct Record<ClaimInRegime> {
+  using T = ClaimInRegime;
+  static constexpr auto kShown = [](const JudgedRatio& of) {
+    return of.shown.value_or(SpreadRatio{std::numeric_limits<double>::quiet_NaN(), std::nullopt});
+  };
+  static constexpr auto kMembers = std::tuple(
+      field_as("name", &T::regime, kRegimeName), field_as("state", &T::state, claim_state_name),
+      base_part<JudgedRatio>(part(kShown, field("ratio", &SpreadRatio::ratio),
+                                  field("ratio_interval", &SpreadRatio::interval),
+                                  field("ratio_range", &SpreadRatio::process_range)),
+                             field("p_holm", &T::p_holm)),
+      field("differs_on", &T::axes), field("unstated", &T::unstated),
+      text_or_null("reason", &T::reason));
+};
+template <>
+struct Record<JudgedClaim> {
+  using T = JudgedClaim;
+  static constexpr auto kMembers = std::tuple(
+      part(&T::claim, field_as("claim", &ConfiguredClaim::words, claim_text),
+           field("arm", &ConfiguredClaim::arm), field("than", &ConfiguredClaim::than)),
+      field_as("verdict", &T::verdict, claim_verdict_name), field("reason", &T::reason),
+      field("strata", &T::strata), field("regimes", &T::regimes), field("robustness", &T::indexes));
+};
+template <>
+struct Record<HeadlineCell> {
+  using T = HeadlineCell;
+  static constexpr auto kMembers = std::tuple(
+      field_as("regime", &T::regime, kRegimeName), field("arm", &T::arm),
+      field("config", &T::config), field("model_class", &T::model_class),
+      field("prefill_gain", &T::prefill_gain), field("prefill_gain_interval", &T::gain_interval),
+      field("prefill_gain_range", &T::gain_range), field("prefill_strata", &T::prefill_strata),
+      field("prefill_left_out", &T::prefill_left_out), field("decode_crashes", &T::decode_crashes));
+};
+template <>
+struct Record<PortabilityOptions> {
+  using T = PortabilityOptions;
+  static constexpr auto kMembers =
+      std::tuple(base_part<JudgeOptions>(field("margin", &T::margin), field("alpha", &T::alpha)),
+                 constant("confidence", kConfidence), field("crash_share", &T::crash_share),
+                 field("minimum_rows", &T::minimum_rows));
+};
+template <>
+struct Record<Portability> {
+  using T = Portability;
+  static constexpr auto kMembers = std::tuple(
+      constant("schema_version", kPortabilitySchemaVersion), field("options", &T::options),
+      field("baseline", &T::baseline_arm), field("regimes", &T::regimes),
+      field("claims", &T::claims), field("headline", &T::matrix), field("verdicts", &T::verdicts),
+      derived("failures", &T::failures),
+      unwritten(&T::pairs, &T::conditions, &T::baseline, &T::directions, &T::attributions,
+                &T::claim_named));
+};
+
 Json portability_to_json(const Portability& of) {
-  Json json = {{"schema_version", kPortabilitySchemaVersion},
-               {"options",
-                {{"margin", of.options.margin},
-                 {"alpha", of.options.alpha},
-                 {"confidence", kConfidence},
-                 {"crash_share", of.options.crash_share},
-                 {"minimum_rows", of.options.minimum_rows}}},
-               {"baseline", of.baseline_arm}};
-  for (const char* list : {"regimes", "claims", "headline", "verdicts"}) json[list] = Json::array();
-  for (size_t r = 0; r < of.regimes.size(); ++r) json["regimes"].push_back(regime_json(of, r));
-  for (const JudgedClaim& claim : of.claims) json["claims"].push_back(claim_json(of, claim));
-  for (const HeadlineCell& cell : of.matrix) json["headline"].push_back(headline_json(of, cell));
-  for (size_t i = 0; i < of.verdicts.size(); ++i) json["verdicts"].push_back(verdict_json(of, i));
-  json["failures"] = of.failures();
-  return json;
+  return record_to_json(of, of);
 }
 
 }  // namespace assay

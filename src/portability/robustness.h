@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,9 +23,6 @@ enum class RobustnessBand {
   kUndecided,     // the index's interval allows several bands
   kInvalid,       // fewer than two points survive
 };
-inline constexpr std::array kRobustnessBands = {
-    RobustnessBand::kRobust,       RobustnessBand::kSensitive, RobustnessBand::kFragile,
-    RobustnessBand::kCatastrophic, RobustnessBand::kUndecided, RobustnessBand::kInvalid};
 // robust | sensitive | fragile | catastrophic | undecided | invalid
 std::string_view robustness_band_name(RobustnessBand band);
 RobustnessBand band_of_index(double index);

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "analysis/findings/json_parts.h"
+#include "analysis/findings/record_entries.h"
+#include "base/records/enum_words.h"
 #include "base/text/listed.h"
 #include "base/text/text.h"
 #include "report/growth.h"
@@ -80,28 +81,16 @@ PhaseStrata strata_of(const Findings& findings, Phase phase) {
   return of;
 }
 
-const Contrast* contrast_of(const Findings& findings, const std::string& arm, size_t stratum) {
-  const auto at = std::ranges::find_if(findings.contrasts, [&](const Contrast& contrast) {
-    return contrast.stratum == stratum && contrast.arm == arm;
-  });
-  return at == findings.contrasts.end() ? nullptr : &*at;
-}
-
 std::string reason_against(const Findings& findings, const std::string& arm, size_t stratum) {
   for (const std::string& one : {arm, findings.study.baseline}) {
-    for (const NotComparable& not_comparable : findings.not_comparable) {
-      if (not_comparable.stratum == stratum && not_comparable.arm == one) {
-        return join(not_comparable.reasons, ", ");
-      }
-    }
+    const NotComparable* at = entry_of(findings.not_comparable, stratum, one);
+    if (at != nullptr) return join(at->reasons, ", ");
   }
   return "";
 }
 
 bool was_measured(const Findings& findings, const std::string& arm, size_t stratum) {
-  return std::ranges::any_of(findings.outcomes, [&](const OutcomeCounts& of) {
-    return of.stratum == stratum && of.arm == arm;
-  });
+  return entry_of(findings.outcomes, stratum, arm) != nullptr;
 }
 
 void add_to(const Findings& findings, size_t stratum, const Contrast* contrast, Stretch& stretch) {
@@ -117,7 +106,7 @@ std::vector<Stretch> stretches_of(const Findings& findings, const std::string& a
     std::vector<Stretch> all;
     for (const size_t stratum : phase.strata) {
       if (!was_measured(findings, arm, stratum)) continue;
-      const Contrast* contrast = contrast_of(findings, arm, stratum);
+      const Contrast* contrast = entry_of(findings.contrasts, stratum, arm);
       const Standing standing = standing_of(contrast);
       auto at = std::ranges::find(all, standing, &Stretch::standing);
       if (neighbours && at != all.end()) at = all.end() - (all.back().standing == standing ? 1 : 0);
@@ -247,19 +236,8 @@ std::string place_text(const AlikeArms& of, size_t i, const PhaseStrata& phase) 
 }
 
 std::string standing_text(Standing standing) {
-  switch (standing) {
-    case Standing::kFaster:
-      return "faster";
-    case Standing::kSlower:
-      return "slower";
-    case Standing::kEquivalent:
-      return "as fast";
-    case Standing::kOpen:
-      return "undecided";
-    case Standing::kNotCompared:
-      break;
-  }
-  return "not compared";
+  return std::string(
+      word_of(standing, {"faster", "slower", "as fast", "undecided", "not compared"}));
 }
 
 std::string beside_text(Standing standing, const std::string& baseline) {
@@ -396,7 +374,7 @@ ArmFigures figures_of(const Findings& findings, Phase phase_of, const std::strin
     if (in_phase && outcome.arm == arm) of.lost += outcome.failed;
   }
   for (const size_t stratum : phase.strata) {
-    const Contrast* contrast = contrast_of(findings, arm, stratum);
+    const Contrast* contrast = entry_of(findings.contrasts, stratum, arm);
     if (contrast == nullptr) continue;
     of.ratio.add(*contrast);
     ++of.verdicts[contrast->verdict];
@@ -460,17 +438,7 @@ std::optional<double> tokens_per_second(const Findings& findings, const Latency&
 }
 
 std::string_view phase_title(Phase phase) {
-  switch (phase) {
-    case Phase::kPrefill:
-      return "Prefill";
-    case Phase::kKvDecode:
-      return "Decode";
-    case Phase::kE2eKv:
-      return "Prefill and decode together";
-    case Phase::kLoad:
-      break;
-  }
-  return "Under load";
+  return word_of(phase, {"Prefill", "Decode", "Prefill and decode together", "Under load"});
 }
 
 namespace {
@@ -563,33 +531,29 @@ std::string arm_legend(const std::vector<PhaseAnswer>& answers, const std::strin
   return text + ".";
 }
 
+template <>
+struct Record<ArmFigures> {
+  using T = ArmFigures;
+  static constexpr auto kMembers =
+      std::tuple(field("arm", &T::arm), field("mean_ms", &T::mean_ms),
+                 field("mean_interval_ms", &T::interval_ms), field("half_width", &T::half_width),
+                 field("tokens_per_s", &T::tokens_per_s), field("p99_ms", &T::p99_ms),
+                 part(&T::ratio, field("ratio", &RatioRange::values),
+                      field("ratio_interval", &RatioRange::intervals),
+                      field("ratio_process_range", &RatioRange::ranges)),
+                 field("verdicts", &T::verdicts), field("lost", &T::lost),
+                 unwritten(&T::label, &T::is_baseline, &T::process_range_ms));
+};
+template <>
+struct Record<PhaseAnswer> {
+  using T = PhaseAnswer;
+  static constexpr auto kMembers =
+      std::tuple(field("phase", &T::phase), field("sentence", &T::sentence),
+                 field("growth", &T::growth), field("arms", &T::arms));
+};
+
 Json phase_answers_json(const std::vector<PhaseAnswer>& answers) {
-  Json json = Json::array();
-  for (const PhaseAnswer& answer : answers) {
-    Json arms = Json::array();
-    for (const ArmFigures& of : answer.arms) {
-      Json verdicts = Json::object();
-      for (const auto& [verdict, count] : of.verdicts) {
-        verdicts[std::string(verdict_name(verdict))] = count;
-      }
-      arms.push_back({{"arm", of.arm},
-                      {"mean_ms", interval_json(of.mean_ms)},
-                      {"mean_interval_ms", interval_json(of.interval_ms)},
-                      {"half_width", optional_json(of.half_width)},
-                      {"tokens_per_s", interval_json(of.tokens_per_s)},
-                      {"p99_ms", interval_json(of.p99_ms)},
-                      {"ratio", interval_json(of.ratio.values)},
-                      {"ratio_interval", interval_json(of.ratio.intervals)},
-                      {"ratio_process_range", interval_json(of.ratio.ranges)},
-                      {"verdicts", std::move(verdicts)},
-                      {"lost", of.lost}});
-    }
-    json.push_back({{"phase", phase_name(answer.phase)},
-                    {"sentence", answer.sentence},
-                    {"growth", answer.growth},
-                    {"arms", std::move(arms)}});
-  }
-  return json;
+  return record_to_json(answers);
 }
 
 }  // namespace assay

@@ -80,6 +80,5 @@ Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, Thr
 Result<Route> route_of_findings(const Bundle& bundle, const Findings& findings);
 
 Json route_to_json(const Route& route);
-Json simulation_to_json(const Simulation& simulation, const Policy& policy);
 
 }  // namespace assay

@@ -204,6 +204,7 @@ TEST(Compare, FamiliesAreDeclared) {
   EXPECT_EQ(json["families"][3]["members"], 8);
   EXPECT_EQ(json["families"][3]["alpha"], 0.025);
   EXPECT_EQ(json["families"][4]["members"], 0) << "no row was lost";
+  EXPECT_TRUE(json["machines"]["ref"]["mean_load"].is_null()) << "nothing was recorded";
 }
 
 TEST(Compare, MissingCellsFailAndNewOnesAreListed) {

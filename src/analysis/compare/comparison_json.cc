@@ -1,157 +1,153 @@
 // A comparison as JSON. Absent values are null.
 #include "analysis/compare/compare.h"
-#include "analysis/findings/json_parts.h"
+#include "analysis/findings/record_entries.h"
 
 namespace assay {
 namespace {
 
-Json place_json(const Comparison& c, Phase phase, std::optional<size_t> stratum,
-                const std::string& arm) {
-  if (!stratum) return {{"phase", phase_name(phase)}, {"arm", arm}};
-  Json json = stratum_json(c.strata[*stratum]);
-  json["arm"] = arm;
-  return json;
-}
-
-Json side_json(const std::optional<ComparedSide>& s) {
-  if (!s) return nullptr;
-  return {{"mean_ms", s->mean_ms},
-          {"noise", optional_json(s->noise)},
-          {"processes", s->processes},
-          {"process_noise", optional_json(s->process_noise)},
-          {"n_effective", s->series ? Json(s->series->n_effective) : Json(nullptr)},
-          {"drift_ms", s->series ? optional_json(s->series->drift) : Json(nullptr)}};
-}
-
-Json machine_json(const std::optional<MachineShare>& machine) {
-  if (!machine) return nullptr;
-  return {{"ratio", machine->ratio},
-          {"lookups_ratio", machine->yardsticks[0]},
-          {"multiplies_ratio", machine->yardsticks[1]},
-          {"explained", machine->explained}};
-}
-
-Json typical_json(const std::optional<TypicalCall>& typical) {
-  if (!typical) return nullptr;
-  return {{"ratio", typical->ratio},
-          {"machine", machine_json(typical->machine)},
-          {"ratio_interval", interval_json(typical->ratio_interval)},
-          {"ratio_range", interval_json(typical->ratio_range)},
-          {"test", test_json(typical->test, typical->p_holm)},
-          {"regression_test", test_json(typical->regression_test, typical->regression_p_holm)},
-          {"regression", typical->regression}};
-}
-
 // Word for the cell's independent unit.
-std::string_view contrast_unit_name(const Comparison& c, const ComparedCell& cell) {
+std::string_view unit_of_cell(const ComparedCell& cell, const Comparison& in) {
   if (!cell.verdict) return "nothing";
-  if (c.in_one_run) return cell.by_processes ? "pairs of processes" : "pairs of rows";
-  if (c.base_runs + c.cand_runs > 2) return "runs";
+  if (in.in_one_run) return cell.by_processes ? "pairs of processes" : "pairs of rows";
+  if (in.base_runs + in.cand_runs > 2) return "runs";
   return cell.by_processes ? "processes" : "rows";
-}
-
-Json cell_json(const Comparison& c, const ComparedCell& cell) {
-  Json json = place_json(c, cell.phase, cell.stratum, cell.arm);
-  json.update({{"strata", cell.strata},
-               {"n_ref", cell.n_base},
-               {"n_cmp", cell.n_cand},
-               {"judged_by", contrast_unit_name(c, cell)},
-               {"ref", side_json(cell.base)},
-               {"cmp", side_json(cell.cand)},
-               {"difference_ms", optional_json(cell.difference_ms)},
-               {"ratio", cell.ratio},
-               {"machine", machine_json(cell.machine)},
-               {"ratio_interval", interval_json(cell.ratio_interval)},
-               {"ratio_range", interval_json(cell.ratio_range)},
-               {"lost_factor", interval_json(cell.lost_factor)},
-               {"test", test_json(cell.test, cell.p_holm)},
-               {"regression_test", test_json(cell.regression_test, cell.regression_p_holm)},
-               {"equivalence", test_json(cell.tost, cell.tost_p_holm)},
-               {"between_runs", optional_json(cell.between_runs)},
-               {"minimum_detectable_share", optional_json(cell.minimum_detectable)},
-               {"status", cell.verdict ? verdict_name(*cell.verdict) : "not_decided"},
-               {"typical_call", typical_json(cell.typical)},
-               {"regression", cell.alarm()}});
-  return json;
-}
-
-Json crashes_json(const Comparison& c, const ComparedCrashes& x) {
-  Json json = place_json(c, x.phase, x.stratum, x.arm);
-  const auto died = [](const Losses& of) {
-    return Json{{"processes", of.processes.size()}, {"died", of.died}};
-  };
-  json.update({{"ref_lost", x.base.lost},
-               {"ref_attempted", x.base.attempted},
-               {"ref_rate_interval", interval_json(x.base_interval)},
-               {"ref_processes", died(x.base)},
-               {"cmp_lost", x.cand.lost},
-               {"cmp_attempted", x.cand.attempted},
-               {"cmp_rate_interval", interval_json(x.cand_interval)},
-               {"cmp_processes", died(x.cand)},
-               {"judged_by", x.by_processes ? "processes" : "rows"},
-               {"p", optional_json(x.p)},
-               {"p_holm", optional_json(x.p_holm)},
-               {"rise", x.rise}});
-  return json;
-}
-
-Json reason_json(const Comparison& c, const CellReason& r) {
-  Json json = place_json(c, {}, r.stratum, r.arm);
-  json["reason"] = r.reason;
-  return json;
-}
-
-template <typename T, typename Member>
-Json list(const Comparison& c, const std::vector<T>& items, const Member& member) {
-  Json array = Json::array();
-  for (const T& item : items) array.push_back(member(c, item));
-  return array;
-}
-
-Json options_json(const CompareOptions& o) {
-  return {{"margin", o.margin},
-          {"alpha", o.alpha},
-          {"confidence", kConfidence},
-          {"power", o.power},
-          {"minimum_rows", o.minimum_rows},
-          {"allow_single_process", o.allow_single_process},
-          {"machine_off", o.machine_off}};
 }
 
 }  // namespace
 
+template <>
+struct Record<MachineLoad> {
+  using T = MachineLoad;
+  static constexpr auto kMembers =
+      std::tuple(field("usable_cpus", &T::cpus), field("load_at_start", &T::start_load),
+                 field("mean_load", &T::mean_load), field("worst_load", &T::worst_load),
+                 field("steal_since_boot", &T::boot_steal), field("mean_steal", &T::mean_steal),
+                 field("worst_steal", &T::worst_steal));
+};
+template <>
+struct Record<TestFamily> {
+  using T = TestFamily;
+  static constexpr auto kMembers =
+      std::tuple(field("name", &T::name), constant("method", "holm"), field("alpha", &T::alpha),
+                 field("members", &T::members));
+};
+template <>
+struct Record<CompareOptions> {
+  using T = CompareOptions;
+  static constexpr auto kMembers = std::tuple(
+      field("margin", &T::margin), field("alpha", &T::alpha), constant("confidence", kConfidence),
+      field("power", &T::power), field("minimum_rows", &T::minimum_rows),
+      field("allow_single_process", &T::allow_single_process),
+      field("machine_off", &T::machine_off));
+};
+template <>
+struct Record<ComparedSide> {
+  using T = ComparedSide;
+  static constexpr auto kEffective = [](const std::optional<SeriesMean>& series) {
+    return series ? std::optional(series->n_effective) : std::nullopt;
+  };
+  static constexpr auto kDrift = [](const T& of) { return of.series.and_then(&SeriesMean::drift); };
+  static constexpr auto kMembers = std::tuple(
+      field("mean_ms", &T::mean_ms), field("noise", &T::noise), field("processes", &T::processes),
+      field("process_noise", &T::process_noise), field_as("n_effective", &T::series, kEffective),
+      derived("drift_ms", kDrift), unwritten(&T::figures, &T::freedom));
+};
+template <>
+struct Record<MachineShare> {
+  using T = MachineShare;
+  static constexpr auto kLookups = [](const T& of) { return of.yardsticks[0]; };
+  static constexpr auto kMultiplies = [](const T& of) { return of.yardsticks[1]; };
+  static constexpr auto kMembers =
+      std::tuple(field("ratio", &T::ratio), derived("lookups_ratio", kLookups),
+                 derived("multiplies_ratio", kMultiplies), field("explained", &T::explained),
+                 unwritten(&T::yardsticks, &T::error, &T::widening));
+};
+template <>
+struct Record<TypicalCall> {
+  using T = TypicalCall;
+  static constexpr auto kMembers =
+      std::tuple(field("ratio", &T::ratio), field("machine", &T::machine),
+                 field("ratio_interval", &T::ratio_interval), field("ratio_range", &T::ratio_range),
+                 findings_record::AdjustedTest<T>{"test", &T::test, &T::p_holm},
+                 findings_record::AdjustedTest<T>{"regression_test", &T::regression_test,
+                                                  &T::regression_p_holm},
+                 field("regression", &T::regression));
+};
+template <>
+struct Record<ComparedCell> {
+  using T = ComparedCell;
+  static constexpr auto kStatus = [](const std::optional<Verdict>& verdict) {
+    return verdict ? verdict_name(*verdict) : "not_decided";
+  };
+  static constexpr auto kMembers = std::tuple(
+      findings_record::PlaceOrPhase<T>{}, field("arm", &T::arm), field("strata", &T::strata),
+      field("n_ref", &T::n_base), field("n_cmp", &T::n_cand), derived("judged_by", unit_of_cell),
+      field("ref", &T::base), field("cmp", &T::cand), field("difference_ms", &T::difference_ms),
+      field("ratio", &T::ratio), field("machine", &T::machine),
+      field("ratio_interval", &T::ratio_interval), field("ratio_range", &T::ratio_range),
+      field("lost_factor", &T::lost_factor),
+      findings_record::AdjustedTest<T>{"test", &T::test, &T::p_holm},
+      findings_record::AdjustedTest<T>{"regression_test", &T::regression_test,
+                                       &T::regression_p_holm},
+      findings_record::AdjustedTest<T>{"equivalence", &T::tost, &T::tost_p_holm},
+      field("between_runs", &T::between_runs),
+      field("minimum_detectable_share", &T::minimum_detectable),
+      field_as("status", &T::verdict, kStatus), field("typical_call", &T::typical),
+      derived("regression", &T::alarm),
+      unwritten(&T::by_processes, &T::error, &T::too_few, &T::alarm_error, &T::regression));
+};
+template <>
+struct Record<ComparedCrashes> {
+  using T = ComparedCrashes;
+  static constexpr auto kUnit = [](bool processes) { return processes ? "processes" : "rows"; };
+  static constexpr auto kBase = [](const T& of) -> const Losses& { return of.base; };
+  static constexpr auto kCand = [](const T& of) -> const Losses& { return of.cand; };
+  static constexpr auto kCount = [](const Losses& of) { return of.processes.size(); };
+  static constexpr auto kMembers = std::tuple(
+      findings_record::PlaceOrPhase<T>{}, field("arm", &T::arm),
+      part(&T::base, field("ref_lost", &Losses::lost), field("ref_attempted", &Losses::attempted)),
+      field("ref_rate_interval", &T::base_interval),
+      nested("ref_processes",
+             part(kBase, derived("processes", kCount), field("died", &Losses::died))),
+      part(&T::cand, field("cmp_lost", &Losses::lost), field("cmp_attempted", &Losses::attempted)),
+      field("cmp_rate_interval", &T::cand_interval),
+      nested("cmp_processes",
+             part(kCand, derived("processes", kCount), field("died", &Losses::died))),
+      field_as("judged_by", &T::by_processes, kUnit), field("p", &T::p),
+      field("p_holm", &T::p_holm), field("rise", &T::rise));
+};
+template <>
+struct Record<CellReason> {
+  using T = CellReason;
+  static constexpr auto kMembers =
+      std::tuple(findings_record::Place<T>{}, field("arm", &T::arm), field("reason", &T::reason));
+};
+template <>
+struct Record<Comparison> {
+  using T = Comparison;
+  static constexpr auto kFailures = [](const T& of) { return of.failures(true); };
+  static constexpr auto kMembers =
+      std::tuple(constant("schema_version", kComparisonSchemaVersion), field("ref", &T::base_name),
+                 field("cmp", &T::cand_name),
+                 nested("machines", field("ref", &T::base_load), field("cmp", &T::cand_load),
+                        field("differences", &T::load_differences)),
+                 field("between_cells", &T::between_cells),
+                 nested("runs", field("ref", &T::base_runs), field("cmp", &T::cand_runs)),
+                 field("in_one_run", &T::in_one_run), field("history_runs", &T::history_runs),
+                 text_or_null("caveat", &T::caveat), field("options", &T::options),
+                 list_of("varied", &T::varied, field("axis", &AxisDifference::axis),
+                         field("about", &AxisDifference::about),
+                         field("ref", &AxisDifference::base), field("cmp", &AxisDifference::cand)),
+                 field("families", &T::families), field("crashes", &T::crashes),
+                 field("combined", &T::combined), field("cells", &T::cells),
+                 field("not_comparable", &T::not_comparable), field("missing", &T::missing),
+                 field("lost", &T::lost), field("added", &T::added),
+                 field("output_broken", &T::broken), field("notes", &T::notes),
+                 derived("failures", kFailures), unwritten(&T::unstated, &T::strata));
+};
+
 Json comparison_to_json(const Comparison& c) {
-  Json varied = Json::array();
-  for (const AxisDifference& d : c.varied) {
-    varied.push_back({{"axis", d.axis}, {"about", d.about}, {"ref", d.base}, {"cmp", d.cand}});
-  }
-  Json families = Json::array();
-  for (const TestFamily& f : c.families) families.push_back(family_json(f));
-  return {{"schema_version", kComparisonSchemaVersion},
-          {"ref", c.base_name},
-          {"cmp", c.cand_name},
-          {"machines",
-           {{"ref", load_json(c.base_load)},
-            {"cmp", load_json(c.cand_load)},
-            {"differences", c.load_differences}}},
-          {"between_cells", optional_json(c.between_cells)},
-          {"runs", {{"ref", c.base_runs}, {"cmp", c.cand_runs}}},
-          {"in_one_run", c.in_one_run},
-          {"history_runs", c.history_runs},
-          {"caveat", c.caveat.empty() ? Json() : Json(c.caveat)},
-          {"options", options_json(c.options)},
-          {"varied", std::move(varied)},
-          {"families", std::move(families)},
-          {"crashes", list(c, c.crashes, crashes_json)},
-          {"combined", list(c, c.combined, cell_json)},
-          {"cells", list(c, c.cells, cell_json)},
-          {"not_comparable", list(c, c.not_comparable, reason_json)},
-          {"missing", list(c, c.missing, reason_json)},
-          {"lost", list(c, c.lost, reason_json)},
-          {"added", list(c, c.added, reason_json)},
-          {"output_broken", list(c, c.broken, reason_json)},
-          {"notes", list(c, c.notes, reason_json)},
-          {"failures", c.failures(true)}};
+  return record_to_json(c, c);
 }
 
 }  // namespace assay

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/findings/options.h"
+#include "analysis/findings/record_entries.h"
 #include "analysis/rows/processes.h"
 #include "analysis/rows/summary.h"
 #include "base/random.h"
@@ -168,27 +168,27 @@ Result<SelfTest> self_test(const Bundle& bundle, const CompareOptions& options, 
   return test;
 }
 
+template <>
+struct Record<SelfTest> {
+  using T = SelfTest;
+  static constexpr auto kRate = [](int64_t count, const T& of) {
+    return static_cast<double>(count) / static_cast<double>(of.splits);
+  };
+  static constexpr auto kMembers = std::tuple(
+      constant("schema_version", kComparisonSchemaVersion), field("splits", &T::splits),
+      field("every_split", &T::every_split), field("processes", &T::processes),
+      derived("margin", [](const T&, const CompareOptions& in) { return in.margin; }),
+      derived("alpha", [](const T&, const CompareOptions& in) { return in.alpha; }),
+      field("false_alarms", &T::alarms),
+      derived("false_alarm_rate", [](const T& of) { return kRate(of.alarms, of); }),
+      field("false_alarm_interval", &T::alarm_interval), field("differences", &T::differences),
+      derived("difference_rate", [](const T& of) { return kRate(of.differences, of); }),
+      field("difference_interval", &T::difference_interval),
+      field("minimum_detectable_share", &T::minimum_detectable));
+};
+
 Json self_test_to_json(const SelfTest& test, const CompareOptions& options) {
-  const auto rate = [&](int64_t count) {
-    return static_cast<double>(count) / static_cast<double>(test.splits);
-  };
-  const auto bounds = [](const std::optional<stats::Interval>& interval) {
-    return interval ? Json::array({interval->low, interval->high}) : Json(nullptr);
-  };
-  return {{"schema_version", kComparisonSchemaVersion},
-          {"splits", test.splits},
-          {"every_split", test.every_split},
-          {"processes", test.processes},
-          {"margin", options.margin},
-          {"alpha", options.alpha},
-          {"false_alarms", test.alarms},
-          {"false_alarm_rate", rate(test.alarms)},
-          {"false_alarm_interval", bounds(test.alarm_interval)},
-          {"differences", test.differences},
-          {"difference_rate", rate(test.differences)},
-          {"difference_interval", bounds(test.difference_interval)},
-          {"minimum_detectable_share",
-           test.minimum_detectable ? Json(*test.minimum_detectable) : Json(nullptr)}};
+  return record_to_json(test, options);
 }
 
 }  // namespace assay

@@ -1,7 +1,6 @@
 // State of a stratum's blocks: arms that ran side by side in them are paired.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,8 +14,6 @@ enum class BlockState {
   kApart,             // arms have few blocks in common, or their blocks didn't follow one another
   kOrderNotRecorded,  // nobody says in which order the rows were measured
 };
-inline constexpr std::array kBlockStates = {BlockState::kWhole, BlockState::kSeveral,
-                                            BlockState::kApart, BlockState::kOrderNotRecorded};
 std::string_view block_state_name(BlockState state);
 
 // Blocks of a stratum in which several arms have measured rows.

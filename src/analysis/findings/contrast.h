@@ -27,8 +27,6 @@ enum class ContrastUnit {
   kRepetitions,  // the rows of one repetition, which arms ran beside one another
   kProcesses,    // all rows of a worker process
 };
-inline constexpr std::array kUnits = {ContrastUnit::kRows, ContrastUnit::kRepetitions,
-                                      ContrastUnit::kProcesses};
 std::string_view contrast_unit_name(ContrastUnit unit);
 
 // Two or three worker processes leave a t interval one or two degrees of freedom: it says how few

@@ -4,6 +4,7 @@
 // otherwise. A figure that can't be computed is absent. docs/statistics.md gives every estimator.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -60,6 +61,14 @@ struct Findings {
   std::string size_unit;  // of model sizes: "weight bytes", "parameters"; empty: not known
   std::vector<SizeAnalysis> sizes;
 };
+
+// The list's entry about that arm on that stratum; null: it has none.
+template <typename Entry>
+const Entry* entry_of(const std::vector<Entry>& entries, size_t stratum, const std::string& arm) {
+  const auto at = std::ranges::find_if(
+      entries, [&](const Entry& one) { return one.stratum == stratum && one.arm == arm; });
+  return at == entries.end() ? nullptr : &*at;
+}
 
 Json findings_to_json(const Findings& findings);
 // `object` names the JSON in errors. bad_input: another schema version; a member that is missing,

@@ -56,32 +56,25 @@ Fit contradiction(const Findings& findings) {
 }  // namespace
 
 std::string_view contrast_unit_name(ContrastUnit unit) {
-  constexpr std::array<std::string_view, 3> kNames = {"rows", "repetitions", "processes"};
-  return kNames[static_cast<size_t>(unit)];
+  return word_of(unit, {"rows", "repetitions", "processes"});
 }
 
 std::string_view block_state_name(BlockState state) {
-  constexpr std::array<std::string_view, 4> kNames = {"whole_blocks", "several_repetitions",
-                                                      "not_side_by_side", "order_not_recorded"};
-  return kNames[static_cast<size_t>(state)];
+  return word_of(state,
+                 {"whole_blocks", "several_repetitions", "not_side_by_side", "order_not_recorded"});
 }
 
 std::string_view verdict_name(Verdict verdict) {
-  constexpr std::array<std::string_view, 4> kNames = {"faster", "slower", "equivalent",
-                                                      "inconclusive"};
-  return kNames[static_cast<size_t>(verdict)];
+  return word_of(verdict, {"faster", "slower", "equivalent", "inconclusive"});
 }
 
 std::string_view decision_name(Decision::Kind kind) {
-  constexpr std::array<std::string_view, 7> kNames = {
-      "best", "no_difference", "ahead", "undecided", "only_one", "none", "void"};
-  return kNames[static_cast<size_t>(kind)];
+  return word_of(kind, {"best", "no_difference", "ahead", "undecided", "only_one", "none", "void"});
 }
 
 std::string_view execution_name(Execution execution) {
-  constexpr std::array<std::string_view, 7> kNames = {
-      "eager", "compiled", "partly eager", "fell back", "another mode", "label-only", "unproven"};
-  return kNames[static_cast<size_t>(execution)];
+  return word_of(execution, {"eager", "compiled", "partly eager", "fell back", "another mode",
+                             "label-only", "unproven"});
 }
 
 Json findings_to_json(const Findings& findings) {

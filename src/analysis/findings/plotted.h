@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay {
@@ -14,6 +15,7 @@ namespace assay {
 // The mark of a row beside its latency; of several marks the last. A cold row that compiles is
 // cold.
 enum class RowMark { kWarm, kCold, kThrottled, kRecompiled, kLost };
+std::string_view row_mark_name(RowMark mark);  // warm | cold | throttled | recompiled | lost
 
 struct PlottedRow {
   size_t cell = 0;  // in PlottedGroup::cells

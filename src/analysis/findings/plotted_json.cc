@@ -12,16 +12,11 @@
 
 namespace assay {
 
+std::string_view row_mark_name(RowMark mark) {
+  return word_of(mark, {"warm", "cold", "throttled", "recompiled", "lost"});
+}
 template <>
-struct EnumWords<RowMark> {
-  static constexpr std::array kAll = {RowMark::kWarm, RowMark::kCold, RowMark::kThrottled,
-                                      RowMark::kRecompiled, RowMark::kLost};
-  static std::string_view name(RowMark mark) {
-    constexpr std::array<std::string_view, 5> kNames = {"warm", "cold", "throttled", "recompiled",
-                                                        "lost"};
-    return kNames[static_cast<size_t>(mark)];
-  }
-};
+struct EnumWords<RowMark> : WordsByName<RowMark, row_mark_name, 5> {};
 template <>
 struct Record<PlottedRow> {
   using T = PlottedRow;

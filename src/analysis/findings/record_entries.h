@@ -1,15 +1,16 @@
-// Members of findings.json that need more than a name (records.h has the others), and the words of
-// enums.
+// Members of findings.json that need more than a name (records.h has the others), the words of
+// enums, and the records that judgements share with findings.
 //
 // An entry about a stratum opens with that stratum's members, so that whoever reads the file needs
-// no index; an entry about a whole phase has the phase alone.
+// no index; an entry about a whole phase has the phase alone. A judgement's own context has
+// `strata` too, and is written likewise.
 #pragma once
 
 #include <array>
 
 #include "analysis/findings/findings.h"
+#include "base/records/entries.h"
 #include "base/records/lenient_json.h"
-#include "base/records/record.h"
 
 namespace assay {
 
@@ -29,7 +30,7 @@ template <typename T>
 struct Place {
   static constexpr size_t kCovers = 1;
 
-  void write(const T& of, Json& object, const StrataContext& context) const {
+  void write(const T& of, Json& object, const auto& context) const {
     put_stratum(context.strata[of.stratum], object);
   }
   Fit read(const Json& object, T& of, const StrataContext& context) const {
@@ -44,7 +45,7 @@ struct PlaceOrPhase {
   static constexpr size_t kCovers = 2;
   static constexpr bool kMayLackPhase = record::kIs<decltype(T::phase), std::optional>;
 
-  void write(const T& of, Json& object, const StrataContext& context) const {
+  void write(const T& of, Json& object, const auto& context) const {
     if (of.stratum) return put_stratum(context.strata[*of.stratum], object);
     object["phase"] = record::write_value(of.phase, context);
   }
@@ -66,7 +67,7 @@ struct AdjustedTest {
   std::optional<stats::TestResult> T::*test;
   std::optional<double> T::*p_holm;
 
-  void write(const T& of, Json& object, const StrataContext& context) const {
+  void write(const T& of, Json& object, const auto& context) const {
     object[name] = record::write_value(of.*test, context);
     if (of.*test) object[name]["p_holm"] = record::write_value(of.*p_holm, context);
   }
@@ -111,46 +112,6 @@ struct ContrastVerdict {
   }
 };
 
-// `prompt` follows from "prompt_tokens" (name_prompts()).
-struct PromptWords {
-  static constexpr size_t kCovers = 1;
-
-  template <typename Context>
-  void write(const Stratum&, Json&, const Context&) const {}
-  template <typename Context>
-  Fit read(const Json&, Stratum&, const Context&) const {
-    return std::nullopt;
-  }
-};
-
-// `paired` follows from `why`.
-struct PairedWord {
-  static constexpr size_t kCovers = 0;
-
-  void write(const StratumBlocks& of, Json& object, const StrataContext&) const {
-    object["paired"] = of.paired();
-  }
-  Fit read(const Json&, StratumBlocks&, const StrataContext&) const { return std::nullopt; }
-};
-
-// A number that is the same in every file, and that no struct carries.
-struct Constant {
-  static constexpr size_t kCovers = 0;
-  const char* name;
-  double value;
-
-  template <typename T, typename Context>
-  void write(const T&, Json& object, const Context&) const {
-    object[name] = value;
-  }
-  template <typename T, typename Context>
-  Fit read(const Json& object, T&, const Context&) const {
-    const auto at = object.find(name);
-    const Json found = at == object.end() ? Json() : *at;
-    return found == value ? Fit() : within(name, misfit(fmt::format("{}", value), found));
-  }
-};
-
 // A finding's rows: of each cell the repetitions.
 struct FindingRows {
   static constexpr size_t kCovers = 1;
@@ -173,15 +134,6 @@ struct HighIs {
     of.high_is_max = word == "max";
     return std::nullopt;
   }
-};
-
-struct LimitShare {
-  static constexpr size_t kCovers = 0;
-
-  void write(const ReadShare& of, Json& object, const StrataContext&) const {
-    object["share"] = of.share();
-  }
-  Fit read(const Json&, ReadShare&, const StrataContext&) const { return std::nullopt; }
 };
 
 // A place in the file's `strata`.
@@ -213,54 +165,51 @@ struct IdentityMember {
 }  // namespace findings_record
 
 template <>
-struct EnumWords<Verdict> {
-  static constexpr auto& kAll = kVerdicts;
-  static std::string_view name(Verdict verdict) { return verdict_name(verdict); }
-};
+struct EnumWords<Verdict> : WordsByName<Verdict, verdict_name, 4> {};
 template <>
-struct EnumWords<ContrastUnit> {
-  static constexpr auto& kAll = kUnits;
-  static std::string_view name(ContrastUnit unit) { return contrast_unit_name(unit); }
-};
+struct EnumWords<ContrastUnit> : WordsByName<ContrastUnit, contrast_unit_name, 3> {};
 template <>
-struct EnumWords<Execution> {
-  static constexpr std::array kAll = {
-      Execution::kEager,     Execution::kCompiled,  Execution::kPartly,  Execution::kFellBack,
-      Execution::kOtherMode, Execution::kLabelOnly, Execution::kUnproven};
-  static std::string_view name(Execution execution) { return execution_name(execution); }
-};
+struct EnumWords<Execution> : WordsByName<Execution, execution_name, 7> {};
 template <>
-struct EnumWords<BlockState> {
-  static constexpr auto kAll = kBlockStates;
-  static std::string_view name(BlockState state) { return block_state_name(state); }
-};
+struct EnumWords<BlockState> : WordsByName<BlockState, block_state_name, 4> {};
 template <>
-struct EnumWords<Decision::Kind> {
-  static constexpr std::array kAll = {Decision::Kind::kBest,    Decision::Kind::kNoDifference,
-                                      Decision::Kind::kAhead,   Decision::Kind::kUndecided,
-                                      Decision::Kind::kOnlyOne, Decision::Kind::kNone,
-                                      Decision::Kind::kVoid};
-  static std::string_view name(Decision::Kind kind) { return decision_name(kind); }
-};
+struct EnumWords<Decision::Kind> : WordsByName<Decision::Kind, decision_name, 7> {};
 template <>
 struct EnumWords<Severity> {
   static constexpr std::array kAll = {Severity::kWarning, Severity::kNote};
   static std::string_view name(Severity one) { return one == Severity::kNote ? "note" : "warning"; }
 };
 template <>
-struct EnumWords<Criterion::Status> {
-  static constexpr std::array kAll = {Criterion::Status::kMet, Criterion::Status::kNotMet,
-                                      Criterion::Status::kNotApplicable};
-  static std::string_view name(Criterion::Status status) { return criterion_status_name(status); }
+struct EnumWords<Criterion::Status> : WordsByName<Criterion::Status, criterion_status_name, 3> {};
+template <>
+struct EnumWords<Requirements::Verdict>
+    : WordsByName<Requirements::Verdict, requirements_verdict_name, 3> {};
+
+template <>
+struct Record<stats::Interval> {
+  using T = stats::Interval;
+  static constexpr bool kIsArray = true;
+  static constexpr auto kMembers = std::tuple(field("low", &T::low), field("high", &T::high));
 };
 template <>
-struct EnumWords<Requirements::Verdict> {
-  static constexpr std::array kAll = {Requirements::Verdict::kPassed,
-                                      Requirements::Verdict::kFailed,
-                                      Requirements::Verdict::kNotDecided};
-  static std::string_view name(Requirements::Verdict verdict) {
-    return requirements_verdict_name(verdict);
-  }
+struct Record<stats::TestResult> {
+  using T = stats::TestResult;
+  static constexpr auto kMembers = std::tuple(field("t", &T::statistic), field("df", &T::df),
+                                              field("p", &T::p), field("ln_p", &T::log_p));
+};
+template <>
+struct Record<Stratum> {
+  using T = Stratum;
+  static constexpr auto kMembers = std::tuple(
+      field("phase", &T::phase), field("model", &T::model), field("scenario", &T::scenario),
+      field("new_tokens", &T::new_tokens), field("batch", &T::batch), unwritten(&T::prompt));
+};
+template <>
+struct Record<PromptRange> {
+  using T = PromptRange;
+  static constexpr bool kIsArray = true;
+  static constexpr auto kMembers =
+      std::tuple(field("shortest", &T::shortest), field("longest", &T::longest));
 };
 
 }  // namespace assay

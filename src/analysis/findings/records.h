@@ -7,22 +7,10 @@
 namespace assay {
 
 template <>
-struct Record<stats::Interval> {
-  using T = stats::Interval;
-  static constexpr bool kIsArray = true;
-  static constexpr auto kMembers = std::tuple(field("low", &T::low), field("high", &T::high));
-};
-template <>
 struct Record<Reach> {
   using T = Reach;
   static constexpr bool kIsArray = true;
   static constexpr auto kMembers = std::tuple(field("low", &T::low), field("high", &T::high));
-};
-template <>
-struct Record<stats::TestResult> {
-  using T = stats::TestResult;
-  static constexpr auto kMembers = std::tuple(field("t", &T::statistic), field("df", &T::df),
-                                              field("p", &T::p), field("ln_p", &T::log_p));
 };
 template <>
 struct Record<stats::Widening> {
@@ -53,8 +41,8 @@ struct Record<AnalysisOptions> {
   using T = AnalysisOptions;
   static constexpr auto kMembers = std::tuple(
       field("margin", &T::margin), field("margin_asked", &T::margin_asked),
-      field("alpha", &T::alpha), findings_record::Constant{"confidence", kConfidence},
-      field("power", &T::power), field("resamples", &T::resamples), field("seed", &T::seed),
+      field("alpha", &T::alpha), constant("confidence", kConfidence), field("power", &T::power),
+      field("resamples", &T::resamples), field("seed", &T::seed),
       field("minimum_rows", &T::minimum_rows), field("cold_factor", &T::cold_factor),
       field("notable", &T::notable), field("allow_single_process", &T::allow_single_process));
 };
@@ -92,21 +80,6 @@ struct Record<Requirements> {
   using T = Requirements;
   static constexpr auto kMembers =
       std::tuple(field("verdict", &T::verdict), field("criteria", &T::criteria));
-};
-template <>
-struct Record<Stratum> {
-  using T = Stratum;
-  static constexpr auto kMembers =
-      std::tuple(field("phase", &T::phase), field("model", &T::model),
-                 field("scenario", &T::scenario), field("new_tokens", &T::new_tokens),
-                 field("batch", &T::batch), findings_record::PromptWords{});
-};
-template <>
-struct Record<PromptRange> {
-  using T = PromptRange;
-  static constexpr bool kIsArray = true;
-  static constexpr auto kMembers =
-      std::tuple(field("shortest", &T::shortest), field("longest", &T::longest));
 };
 
 template <>
@@ -181,7 +154,7 @@ struct Record<ReadShare> {
   using T = ReadShare;
   static constexpr auto kMembers = std::tuple(
       findings_record::Place<T>{}, field("arm", &T::arm), field("bytes_per_s", &T::bytes_per_s),
-      field("limit_bytes_per_s", &T::limit_bytes_per_s), findings_record::LimitShare{},
+      field("limit_bytes_per_s", &T::limit_bytes_per_s), derived("share", &T::share),
       field("operations_per_s", &T::operations_per_s),
       field("limit_operations_per_s", &T::limit_operations_per_s));
 };
@@ -221,7 +194,7 @@ template <>
 struct Record<StratumBlocks> {
   using T = StratumBlocks;
   static constexpr auto kMembers = std::tuple(
-      findings_record::Place<T>{}, findings_record::PairedWord{}, field("why", &T::state),
+      findings_record::Place<T>{}, derived("paired", &T::paired), field("why", &T::state),
       field("blocks", &T::blocks), field("whole_blocks", &T::whole));
 };
 template <>

@@ -6,13 +6,11 @@
 namespace assay {
 
 std::string_view criterion_status_name(Criterion::Status status) {
-  constexpr std::array<std::string_view, 3> kNames = {"met", "not_met", "not_applicable"};
-  return kNames[static_cast<size_t>(status)];
+  return word_of(status, {"met", "not_met", "not_applicable"});
 }
 
 std::string_view requirements_verdict_name(Requirements::Verdict verdict) {
-  constexpr std::array<std::string_view, 3> kNames = {"passed", "failed", "not_decided"};
-  return kNames[static_cast<size_t>(verdict)];
+  return word_of(verdict, {"passed", "failed", "not_decided"});
 }
 
 }  // namespace assay

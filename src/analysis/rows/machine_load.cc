@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/findings/json_parts.h"
 #include "base/records/lenient_json.h"
 #include "base/text/counts.h"
 #include "base/text/text.h"
@@ -15,11 +14,6 @@ namespace {
 constexpr double kLoadPerCpu = 0.25;
 constexpr double kSteal = 0.01;
 
-std::optional<double> number_at(const Json& json, const char* key) {
-  const Json value = member(json, key);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
 std::optional<double> larger(std::optional<double> a, std::optional<double> b) {
   return a && b ? std::max(*a, *b) : a ? a : b;
 }
@@ -29,7 +23,7 @@ class OfUnits {
  public:
   OfUnits(const std::vector<Json>& notes, const char* key) {
     for (const Json& note : notes) {
-      const auto value = number_at(note, key);
+      const auto value = number_member(note, key);
       if (!value) continue;
       worst_ = larger(worst_, value);
       sum_ += *value;
@@ -49,7 +43,7 @@ class OfUnits {
 
 std::optional<double> usable_cpus(const Json& cpu) {
   const Json allowed = member(cpu, "affinity");
-  const auto quota = number_at(cpu, "quota_cpus");
+  const auto quota = number_member(cpu, "quota_cpus");
   if (!allowed.is_array() || allowed.empty()) return quota;
   const auto count = static_cast<double>(allowed.size());
   return quota ? std::min(count, *quota) : count;
@@ -82,8 +76,8 @@ MachineLoad machine_load(const Bundle& bundle) {
     const Json host = member(environment, "host");
     const Json system = member(host, "system");
     load.cpus = larger(load.cpus, usable_cpus(member(host, "cpu")));
-    load.start_load = larger(load.start_load, number_at(system, "load_1min"));
-    load.boot_steal = larger(load.boot_steal, number_at(system, "steal_share"));
+    load.start_load = larger(load.start_load, number_member(system, "load_1min"));
+    load.boot_steal = larger(load.boot_steal, number_member(system, "steal_share"));
   };
   add(bundle.environment);
   for (const Sitting& sitting : bundle.sittings) add(sitting.environment);
@@ -124,16 +118,6 @@ std::vector<std::string> load_differences(const MachineLoad& base, const Machine
   add(steals ? "mean steal" : "steal since boot", steals ? base.mean_steal : base.boot_steal,
       steals ? cand.mean_steal : cand.boot_steal, kSteal, share_text);
   return all;
-}
-
-Json load_json(const MachineLoad& load) {
-  return {{"usable_cpus", optional_json(load.cpus)},
-          {"load_at_start", optional_json(load.start_load)},
-          {"mean_load", optional_json(load.mean_load)},
-          {"worst_load", optional_json(load.worst_load)},
-          {"steal_since_boot", optional_json(load.boot_steal)},
-          {"mean_steal", optional_json(load.mean_steal)},
-          {"worst_steal", optional_json(load.worst_steal)}};
 }
 
 }  // namespace assay

@@ -31,6 +31,4 @@ std::string load_text(const MachineLoad& load);
 // point.
 std::vector<std::string> load_differences(const MachineLoad& base, const MachineLoad& cand);
 
-Json load_json(const MachineLoad& load);
-
 }  // namespace assay

@@ -11,9 +11,10 @@
 //
 // Members are bool, integers, double, text, enums with EnumWords, other records, and optionals,
 // vectors and maps of those; Json as it is. An absent optional is null, and so is a double that
-// isn't finite. An entry of a description is anything with `kCovers`, the number of the struct's
-// members that it describes, and with Member's write() and read(). The context that these are given
-// is the caller's, for members whose meaning depends on something beside their struct.
+// isn't finite. entries.h has entries for documents that are only written. An entry of a
+// description is anything with `kCovers`, the number of the struct's members that it describes, and
+// with Member's write() and read(). The context that these are given is the caller's, for members
+// whose meaning depends on something beside their struct.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -144,13 +146,17 @@ concept Listed = Described<T> && requires {
   Record<T>::kIsArray;
 };
 
+template <typename T, typename Entries, typename Context>
+void write_entries(const T& value, const Entries& entries, Json& object, const Context& context) {
+  std::apply([&](const auto&... entry) { (entry.write(value, object, context), ...); }, entries);
+}
+
 template <typename T, typename Context>
 Json write_object(const T& value, const Context& context) {
   static_assert(member_count<T>() == described_count<T>(),
                 "Record<T>::kMembers has to say something of every member of T");
   Json object = Json::object();
-  std::apply([&](const auto&... entry) { (entry.write(value, object, context), ...); },
-             Record<T>::kMembers);
+  write_entries(value, Record<T>::kMembers, object, context);
   if constexpr (!Listed<T>) {
     return object;
   } else {
@@ -197,7 +203,7 @@ Json write_value(const T& value, const Context& context) {
     return write_object(value, context);
   } else if constexpr (std::is_same_v<T, double>) {
     return std::isfinite(value) ? Json(value) : Json();
-  } else if constexpr (kIs<T, std::optional>) {
+  } else if constexpr (kIs<T, std::optional> || kIs<T, std::shared_ptr>) {
     return value ? write_value(*value, context) : Json();
   } else if constexpr (kIs<T, std::vector>) {
     Json array = Json::array();

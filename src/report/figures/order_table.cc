@@ -50,22 +50,6 @@ PointGroup point_group(const Findings& findings, const StratumGroups& of,
 
 }  // namespace
 
-const char* row_mark_name(RowMark mark) {
-  switch (mark) {
-    case RowMark::kCold:
-      return "cold";
-    case RowMark::kThrottled:
-      return "throttled";
-    case RowMark::kRecompiled:
-      return "recompiled";
-    case RowMark::kLost:
-      return "lost";
-    case RowMark::kWarm:
-      break;
-  }
-  return "warm";
-}
-
 PointTable order_table(const Findings& findings, std::span<const StratumGroups> strata) {
   std::vector<std::string> arms;
   for (const std::string& arm : findings.study.arms) {

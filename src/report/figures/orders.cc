@@ -177,7 +177,8 @@ std::vector<plot::LegendEntry> mark_legend(const MarkCounts& counts) {
   std::vector<plot::LegendEntry> legend;
   for (const RowMark mark : kMarked) {
     if (!counts.contains(mark)) continue;
-    legend.push_back({row_mark_name(mark), {}, plot::Sample::kRemark, around_of(mark)});
+    legend.push_back(
+        {std::string(row_mark_name(mark)), {}, plot::Sample::kRemark, around_of(mark)});
   }
   return legend;
 }

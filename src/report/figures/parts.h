@@ -46,8 +46,6 @@ struct StratumGroups {
 std::vector<StratumGroups> groups_by_stratum(const Findings& findings, const PlottedRows& plotted,
                                              Phase phase);
 
-// "warm", "cold", "recompiled".
-const char* row_mark_name(RowMark mark);
 // Place and time of every mark of the phase's order_figure().
 PointTable order_table(const Findings& findings, std::span<const StratumGroups> strata);
 
