@@ -23,8 +23,7 @@ constexpr std::array<GateWords, 5> kGateWords = {{
 }  // namespace
 
 std::string_view gate_word(GateVerdict verdict) {
-  constexpr std::array<std::string_view, 3> kWords = {"pass", "not_decided", "fail"};
-  return kWords[static_cast<size_t>(verdict)];
+  return word_of(verdict, {"pass", "not_decided", "fail"});
 }
 
 GateVerdict worst(std::span<const GateVerdict> verdicts) {
@@ -43,11 +42,6 @@ GateVerdict JudgedGate::verdict() const {
   std::vector<GateVerdict> verdicts;
   for (const GateCheck& check : checks) verdicts.push_back(check.verdict);
   return worst(verdicts);
-}
-
-const GateCheck* JudgedGate::deciding() const {
-  const auto at = std::ranges::find(checks, verdict(), &GateCheck::verdict);
-  return at == checks.end() ? nullptr : &*at;
 }
 
 void Deciders::add(const std::string& place, std::string detail) {

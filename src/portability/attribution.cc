@@ -7,6 +7,7 @@
 
 #include "analysis/contrast/verdict.h"
 #include "base/add_once.h"
+#include "base/records/enum_words.h"
 #include "base/text/counts.h"
 #include "base/text/listed.h"
 #include "base/text/text.h"
@@ -279,35 +280,12 @@ std::vector<std::string> perturbations_of(const std::vector<std::string>& axes) 
 }
 
 std::string_view attribution_basis_name(AttributionBasis basis) {
-  switch (basis) {
-    case AttributionBasis::kNoAxis:
-      return "no_axis";
-    case AttributionBasis::kOneAxis:
-      return "one_axis";
-    case AttributionBasis::kOneKind:
-      return "one_kind";
-    case AttributionBasis::kCleanPair:
-      return "clean_pair";
-    case AttributionBasis::kUnstated:
-      return "unstated";
-    case AttributionBasis::kConfounded:
-      break;
-  }
-  return "confounded";
+  return word_of(basis,
+                 {"no_axis", "one_axis", "one_kind", "clean_pair", "confounded", "unstated"});
 }
 
 std::string_view control_state_name(ControlState state) {
-  switch (state) {
-    case ControlState::kNone:
-      return "none";
-    case ControlState::kHeld:
-      return "held";
-    case ControlState::kMoved:
-      return "moved";
-    case ControlState::kUnknown:
-      break;
-  }
-  return "unknown";
+  return word_of(state, {"none", "held", "moved", "unknown"});
 }
 
 bool is_change(PortabilityVerdict verdict) {

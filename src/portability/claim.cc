@@ -6,6 +6,7 @@
 
 #include "analysis/compare/compare.h"
 #include "base/add_once.h"
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 #include "portability/claim_points.h"
 
@@ -112,31 +113,11 @@ void judge_claim(std::span<const Regime> regimes, std::span<const RegimePair> pa
 }  // namespace
 
 std::string_view claim_state_name(ClaimState state) {
-  switch (state) {
-    case ClaimState::kHolds:
-      return "holds";
-    case ClaimState::kTurned:
-      return "turned";
-    case ClaimState::kLost:
-      return "lost";
-    case ClaimState::kGone:
-      return "gone";
-    case ClaimState::kUndecided:
-      break;
-  }
-  return "undecided";
+  return word_of(state, {"holds", "turned", "lost", "gone", "undecided"});
 }
 
 std::string_view claim_verdict_name(ClaimVerdict verdict) {
-  switch (verdict) {
-    case ClaimVerdict::kPortable:
-      return "portable";
-    case ClaimVerdict::kNotPortable:
-      return "not_portable";
-    case ClaimVerdict::kNotDecided:
-      break;
-  }
-  return "not_decided";
+  return word_of(verdict, {"portable", "not_portable", "not_decided"});
 }
 
 std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,

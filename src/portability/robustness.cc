@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/findings/options.h"
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 #include "stats/estimates/ratio.h"
 
@@ -51,21 +52,7 @@ std::string why_invalid(std::span<const PerturbationPoint> points) {
 }  // namespace
 
 std::string_view robustness_band_name(RobustnessBand band) {
-  switch (band) {
-    case RobustnessBand::kRobust:
-      return "robust";
-    case RobustnessBand::kSensitive:
-      return "sensitive";
-    case RobustnessBand::kFragile:
-      return "fragile";
-    case RobustnessBand::kCatastrophic:
-      return "catastrophic";
-    case RobustnessBand::kUndecided:
-      return "undecided";
-    case RobustnessBand::kInvalid:
-      break;
-  }
-  return "invalid";
+  return word_of(band, {"robust", "sensitive", "fragile", "catastrophic", "undecided", "invalid"});
 }
 
 RobustnessBand band_of_index(double index) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 
 namespace assay {
@@ -76,25 +77,9 @@ void add_reason(const std::string& more, std::string& reason) {
 }  // namespace
 
 std::string_view portability_verdict_name(PortabilityVerdict verdict) {
-  switch (verdict) {
-    case PortabilityVerdict::kSimilar:
-      return "portable_similar_latency";
-    case PortabilityVerdict::kShift:
-      return "portable_latency_shift";
-    case PortabilityVerdict::kDirectionFlip:
-      return "direction_flip";
-    case PortabilityVerdict::kOutcomeFlip:
-      return "outcome_flip";
-    case PortabilityVerdict::kCrashBoth:
-      return "confirmed_crash_both";
-    case PortabilityVerdict::kMissingA:
-      return "missing_a";
-    case PortabilityVerdict::kMissingB:
-      return "missing_b";
-    case PortabilityVerdict::kUndecided:
-      break;
-  }
-  return "undecided";
+  return word_of(verdict,
+                 {"portable_similar_latency", "portable_latency_shift", "direction_flip",
+                  "outcome_flip", "confirmed_crash_both", "missing_a", "missing_b", "undecided"});
 }
 
 bool is_flip(PortabilityVerdict verdict) {

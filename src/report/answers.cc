@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/records/enum_words.h"
 #include "base/text/listed.h"
 #include "base/text/text.h"
 
@@ -73,23 +74,8 @@ std::string ratio_number(double ratio) {
 }  // namespace
 
 std::string_view decision_word(Decision::Kind kind) {
-  switch (kind) {
-    case Decision::Kind::kBest:
-      return "faster";
-    case Decision::Kind::kNoDifference:
-      return "equivalent";
-    case Decision::Kind::kAhead:
-      return "ahead";
-    case Decision::Kind::kUndecided:
-      return "undecided";
-    case Decision::Kind::kOnlyOne:
-      return "no rival";
-    case Decision::Kind::kVoid:
-      return "void";
-    case Decision::Kind::kNone:
-      break;
-  }
-  return "no arm";
+  return word_of(kind,
+                 {"faster", "equivalent", "ahead", "undecided", "no rival", "no arm", "void"});
 }
 
 bool shows_nothing(const stats::Interval& of_ratio) {
@@ -215,13 +201,6 @@ std::string typical_text(const TypicalAnswer& answer) {
                         slow.size() == 1 ? "its median" : "their arm's median");
   }
   return text;
-}
-
-const Contrast* leader_contrast(const Findings& findings, const Decision& decision) {
-  for (const Contrast& contrast : findings.contrasts) {
-    if (contrast.stratum == decision.stratum && contrast.arm == decision.arm) return &contrast;
-  }
-  return nullptr;
 }
 
 PromptRange prompt_range(const Findings& findings, const Answer& answer) {

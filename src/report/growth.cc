@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 #include "report/phase_answers.h"
 
@@ -88,15 +89,7 @@ std::string line_sentence(const Findings& findings, const GrowthLine& line) {
 }  // namespace
 
 std::string_view size_label(Size size) {
-  switch (size) {
-    case Size::kPrompt:
-      return "prompt tokens";
-    case Size::kBatch:
-      return "sequences in a batch";
-    case Size::kNewTokens:
-      break;
-  }
-  return "new tokens";
+  return word_of(size, {"prompt tokens", "sequences in a batch", "new tokens"});
 }
 
 std::vector<GrowthLine> growth_lines(const Findings& findings, Phase phase) {

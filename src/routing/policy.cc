@@ -3,26 +3,14 @@
 
 #include <algorithm>
 
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 
 namespace assay {
 
 std::string_view trigger_name(TriggerKind kind) {
-  switch (kind) {
-    case TriggerKind::kRecompileAfterWarmup:
-      return "recompile_after_warmup";
-    case TriggerKind::kUniqueGraphs:
-      return "unique_graphs";
-    case TriggerKind::kRecompileLimit:
-      return "recompile_limit";
-    case TriggerKind::kFallback:
-      return "fallback";
-    case TriggerKind::kLostRow:
-      return "lost_row";
-    case TriggerKind::kSlowRequest:
-      break;
-  }
-  return "p99_ms";
+  return word_of(kind, {"recompile_after_warmup", "unique_graphs", "recompile_limit", "fallback",
+                        "lost_row", "p99_ms"});
 }
 
 std::string new_tokens_text(const PolicyRule& rule) {

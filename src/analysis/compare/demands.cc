@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 
 namespace assay {
@@ -36,15 +37,7 @@ std::string percent_text(double share) {
 }  // namespace
 
 std::string_view compare_outcome_name(CompareOutcome outcome) {
-  switch (outcome) {
-    case CompareOutcome::kPasses:
-      return "passes";
-    case CompareOutcome::kNothingJudged:
-      return "nothing_judged";
-    case CompareOutcome::kFails:
-      break;
-  }
-  return "fails";
+  return word_of(outcome, {"passes", "nothing_judged", "fails"});
 }
 
 std::vector<std::string> unmet_demands(const Comparison& of, const CompareDemands& demands) {

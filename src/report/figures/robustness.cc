@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/add_once.h"
+#include "base/records/enum_words.h"
 #include "base/text/listed.h"
 #include "base/text/text.h"
 #include "report/figures/judgement_figures.h"
@@ -35,19 +36,8 @@ int64_t times_held(const JudgedClaim& claim) {
 
 // "it is turned round in b and undecided in c".
 std::string state_text(ClaimState state) {
-  switch (state) {
-    case ClaimState::kTurned:
-      return "is turned round";
-    case ClaimState::kLost:
-      return "lost its rows";
-    case ClaimState::kGone:
-      return "can't be judged";
-    case ClaimState::kUndecided:
-      return "is undecided";
-    case ClaimState::kHolds:
-      break;
-  }
-  return "holds";
+  return std::string(word_of(
+      state, {"holds", "is turned round", "lost its rows", "can't be judged", "is undecided"}));
 }
 
 std::string elsewhere_text(const Portability& of, const JudgedClaim& claim) {

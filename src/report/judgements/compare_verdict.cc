@@ -6,6 +6,7 @@
 
 #include "analysis/compare/history.h"
 #include "base/add_once.h"
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 #include "report/answers.h"
 #include "report/judgements/compare_cells.h"
@@ -255,15 +256,7 @@ std::string signed_percent_text(double share) {
 }
 
 std::string verdict_word(const Comparison& c, const CompareDemands& demands) {
-  switch (compare_outcome(c, demands)) {
-    case CompareOutcome::kPasses:
-      return "passes";
-    case CompareOutcome::kNothingJudged:
-      return "NOTHING JUDGED";
-    case CompareOutcome::kFails:
-      break;
-  }
-  return "FAILS";
+  return std::string(word_of(compare_outcome(c, demands), {"passes", "NOTHING JUDGED", "FAILS"}));
 }
 
 std::vector<std::string> verdict_top(const Comparison& c, const CompareDemands& demands) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 
 namespace assay {
@@ -21,15 +22,7 @@ const JudgedGate& first_of(const Judgement& judgement, GateKind kind) {
 }  // namespace
 
 std::string gate_verdict_text(GateVerdict verdict) {
-  switch (verdict) {
-    case GateVerdict::kPass:
-      return "pass";
-    case GateVerdict::kFail:
-      return "FAIL";
-    case GateVerdict::kNotDecided:
-      break;
-  }
-  return "not decided";
+  return std::string(word_of(verdict, {"pass", "not decided", "FAIL"}));
 }
 
 std::string gates_headline(const Judgement& judgement) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/records/enum_words.h"
 #include "base/text/shown_text.h"
 #include "report/plot/theme.h"
 
@@ -15,15 +16,7 @@ constexpr size_t kShapes = 6;
 
 // Classes of the theme.
 std::string_view anchor_class(Anchor anchor) {
-  switch (anchor) {
-    case Anchor::kMiddle:
-      return "c";
-    case Anchor::kEnd:
-      return "e";
-    case Anchor::kStart:
-      break;
-  }
-  return "";
+  return word_of(anchor, {"", "c", "e"});
 }
 
 std::string circle_path(double x, double y, double radius) {

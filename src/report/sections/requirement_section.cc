@@ -1,4 +1,5 @@
 // The section on the study's requirements: each one, and if the stack meets it.
+#include "base/records/enum_words.h"
 #include "report/sections/sections.h"
 
 namespace assay {
@@ -17,15 +18,7 @@ std::string verdict_line(const Requirements& requirements) {
 }
 
 std::string status_text(Criterion::Status status) {
-  switch (status) {
-    case Criterion::Status::kMet:
-      return "met";
-    case Criterion::Status::kNotMet:
-      return "NOT MET";
-    case Criterion::Status::kNotApplicable:
-      break;
-  }
-  return "not applicable here";
+  return std::string(word_of(status, {"met", "NOT MET", "not applicable here"}));
 }
 
 }  // namespace

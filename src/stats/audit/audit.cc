@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 #include "stats/audit/admission.h"
 #include "stats/audit/relations.h"
@@ -404,15 +405,7 @@ class RowAudit {
 }  // namespace
 
 std::string_view verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kConsistent:
-      return "consistent";
-    case Verdict::kInconsistent:
-      return "inconsistent";
-    case Verdict::kNotDetermined:
-      break;
-  }
-  return "not determined";
+  return word_of(verdict, {"consistent", "inconsistent", "not determined"});
 }
 
 std::vector<AuditedFigure> audit_row(const PublishedRow& row) {

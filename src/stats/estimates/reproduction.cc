@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/records/enum_words.h"
 #include "stats/hypotheses/tests.h"
 #include "stats/samples/summary.h"
 
@@ -23,19 +24,7 @@ ReproductionBand band_of(double distance, const BandLimits& limits) {
 }  // namespace
 
 std::string_view band_name(ReproductionBand band) {
-  switch (band) {
-    case ReproductionBand::kStrongMatch:
-      return "strong_match";
-    case ReproductionBand::kMatch:
-      return "match";
-    case ReproductionBand::kWeak:
-      return "weak";
-    case ReproductionBand::kNone:
-      return "none";
-    case ReproductionBand::kNull:
-      break;
-  }
-  return "null";
+  return word_of(band, {"strong_match", "match", "weak", "none", "null"});
 }
 
 Reproduction reproduction(std::span<const double> means, double published, const BandLimits& limits,
