@@ -166,16 +166,8 @@ void add_one_mean(std::vector<Relation>& table, const OneMean& of) {
            if (!mean || !error || !factor) return std::nullopt;
            return at(*mean, product(*factor, *error));
          }});
-    table.push_back({figure,
-                     "mean and the other end",
-                     {},
-                     [=](Row x, Set, size_t) -> MaybeReading {
-                       const auto mean = x[of.mean];
-                       const auto far = x[other];
-                       if (!mean || !far) return std::nullopt;
-                       return Reading{difference(product(point(2), *mean), *far)};
-                     },
-                     true});
+    table.push_back(
+        of_figures(figure, "mean and the other end", true, opposite_end, of.mean, other));
   }
 }
 

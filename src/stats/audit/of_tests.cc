@@ -99,16 +99,10 @@ void add_errors(std::vector<Relation>& table) {
                        return std::optional(error.value);
                      });
                    }});
-  table.push_back({kSe,
-                   "delta and t",
-                   {},
-                   [](Row x, Set, size_t) -> MaybeReading {
-                     const auto delta = x[kDelta];
-                     const auto t = x[kT];
-                     if (!delta || !t) return std::nullopt;
-                     return Reading{quotient(absolute(*delta), absolute(*t))};
-                   },
-                   true});
+  const auto error_of_t = [](const Interval& delta, const Interval& t) {
+    return quotient(absolute(delta), absolute(t));
+  };
+  table.push_back(of_figures(kSe, "delta and t", true, error_of_t, kDelta, kT));
   table.push_back({kSe,
                    "its interval",
                    {kTest, kInterval},
@@ -250,16 +244,7 @@ void add_interval(std::vector<Relation>& table, Figure figure, Figure other, dou
                      if (set.test() != TestKind::kPaired || !error) return std::nullopt;
                      return Reading{*end_of(x, set, end, *delta, error->value, error->df)};
                    }});
-  table.push_back({figure,
-                   "delta and the other end",
-                   {},
-                   [=](Row x, Set, size_t) -> MaybeReading {
-                     const auto delta = x[kDelta];
-                     const auto far = x[other];
-                     if (!delta || !far) return std::nullopt;
-                     return Reading{difference(product(point(2), *delta), *far)};
-                   },
-                   true});
+  table.push_back(of_figures(figure, "delta and the other end", true, opposite_end, kDelta, other));
 }
 
 // Equivalence margins: low < mean_a - mean_b < high, or low < a / b < high of the ratio.

@@ -20,21 +20,6 @@ bool is_one_or_absent(const std::optional<double>& df) {
   return !df || *df == 1;
 }
 
-// A quotient of two figures of the row, by `combine`.
-Relation of_two(Figure claim, std::string_view from, Figure first, Figure second,
-                Interval (*combine)(const Interval&, const Interval&), bool is_fallback = false) {
-  return {claim,
-          from,
-          {},
-          [=](Row x, Set, size_t) -> MaybeReading {
-            const auto a = x[first];
-            const auto b = x[second];
-            if (!a || !b) return std::nullopt;
-            return Reading{combine(*a, *b)};
-          },
-          is_fallback};
-}
-
 // ss / (ss + ss_error) = F df1 / (F df1 + df2).
 Interval share_of_f(const Interval& f, const Interval& df1, const Interval& df2) {
   return over_corners(
@@ -177,10 +162,10 @@ void add_sums(std::vector<Relation>& table) {
          const Interval both = sum(df1.value_or(point(0)), df2.value_or(point(0)));
          return Reading{{both.low, kInfinite}, kOtherDf};
        }});
-  table.push_back(of_two(kMs, "ss and df1", kSs, kDf1, quotient));
-  table.push_back(of_two(kMsError, "ss_error and df2", kSsError, kDf2, quotient));
-  table.push_back(of_two(kSs, "ms and df1", kMs, kDf1, product, true));
-  table.push_back(of_two(kSsError, "ms_error and df2", kMsError, kDf2, product, true));
+  table.push_back(of_figures(kMs, "ss and df1", false, quotient, kSs, kDf1));
+  table.push_back(of_figures(kMsError, "ss_error and df2", false, quotient, kSsError, kDf2));
+  table.push_back(of_figures(kSs, "ms and df1", true, product, kMs, kDf1));
+  table.push_back(of_figures(kSsError, "ms_error and df2", true, product, kMsError, kDf2));
 }
 
 void add_f(std::vector<Relation>& table) {
@@ -192,48 +177,35 @@ void add_f(std::vector<Relation>& table) {
            return std::optional(square(quotient(*delta, error.value)));
          });
        }});
-  table.push_back(of_two(kF, "mean squares", kMs, kMsError, quotient));
-  table.push_back({kF, "sums of squares and df", {}, [](Row x, Set, size_t) -> MaybeReading {
-                     const auto ss = x[kSs];
-                     const auto error = x[kSsError];
-                     const auto df1 = x[kDf1];
-                     const auto df2 = x[kDf2];
-                     if (!ss || !error || !df1 || !df2) return std::nullopt;
-                     return Reading{quotient(quotient(*ss, *df1), quotient(*error, *df2))};
-                   }});
+  table.push_back(of_figures(kF, "mean squares", false, quotient, kMs, kMsError));
+  const auto f_of_sums = [](const Interval& ss, const Interval& error, const Interval& df1,
+                            const Interval& df2) {
+    return quotient(quotient(ss, df1), quotient(error, df2));
+  };
+  table.push_back(
+      of_figures(kF, "sums of squares and df", false, f_of_sums, kSs, kSsError, kDf1, kDf2));
   table.push_back({kF, "t", {}, [](Row x, Set, size_t) -> MaybeReading {
                      const auto t = x[kT];
                      if (!t || !is_one_or_absent(x.exact(kDf1))) return std::nullopt;
                      return Reading{square(*t)};
                    }});
-  table.push_back({kF,
-                   "partial_eta_squared and df",
-                   {},
-                   [](Row x, Set, size_t) -> MaybeReading {
-                     const auto share = x[kPartialEtaSquared];
-                     const auto df1 = x[kDf1];
-                     const auto df2 = x[kDf2];
-                     if (!share || !df1 || !df2) return std::nullopt;
-                     return Reading{over_corners(
-                         [](double s, double m, double n) {
-                           return s >= 1 ? kInfinite : s / m / ((1 - s) / n);
-                         },
-                         *share, *df1, *df2)};
-                   },
-                   true});
-  table.push_back({kP, "F and its df", {}, [](Row x, Set, size_t) -> MaybeReading {
-                     const auto f = x[kF];
-                     const auto df1 = x[kDf1];
-                     const auto df2 = x[kDf2];
-                     if (!f || !df1 || !df2) return std::nullopt;
-                     return Reading{over_corners(
-                         [](double at, double m, double n) {
-                           if (std::isinf(at)) return 0.0;
-                           const auto area = f_upper(at, m, n);
-                           return area ? area->p : std::nan("");
-                         },
-                         *f, *df1, *df2)};
-                   }});
+  const auto f_of_share = [](const Interval& share, const Interval& df1, const Interval& df2) {
+    return over_corners(
+        [](double s, double m, double n) { return s >= 1 ? kInfinite : s / m / ((1 - s) / n); },
+        share, df1, df2);
+  };
+  table.push_back(of_figures(kF, "partial_eta_squared and df", true, f_of_share, kPartialEtaSquared,
+                             kDf1, kDf2));
+  const auto p_of_f = [](const Interval& f, const Interval& df1, const Interval& df2) {
+    return over_corners(
+        [](double at, double m, double n) {
+          if (std::isinf(at)) return 0.0;
+          const auto area = f_upper(at, m, n);
+          return area ? area->p : std::nan("");
+        },
+        f, df1, df2);
+  };
+  table.push_back(of_figures(kP, "F and its df", false, p_of_f, kF, kDf1, kDf2));
 }
 
 }  // namespace

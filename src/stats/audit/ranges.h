@@ -73,6 +73,10 @@ inline Interval quotient(const Interval& a, const Interval& b) {
       },
       a, b);
 }
+// The other end of an interval about its middle.
+inline Interval opposite_end(const Interval& middle, const Interval& end) {
+  return difference(product(point(2), middle), end);
+}
 inline Interval square(const Interval& x) {
   const Interval size = absolute(x);
   return {size.low * size.low, size.high * size.high};

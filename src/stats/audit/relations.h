@@ -50,6 +50,17 @@ struct Relation {
   bool is_fallback = false;  // only where nothing else determines the figure
 };
 
+// The figure that `combine` makes of others' ranges; absent where one of these isn't printed.
+template <typename F, typename... Of>
+Relation of_figures(Figure claim, std::string_view from, bool is_fallback, F combine, Of... of) {
+  const auto compute = [=](const Figures& x, const ConventionSet&,
+                           size_t) -> std::optional<Reading> {
+    if (!(x.has(of) && ...)) return std::nullopt;
+    return Reading{combine(*x[of]...)};
+  };
+  return {claim, from, {}, compute, is_fallback};
+}
+
 // The table of relations, the most basic inputs of a figure first.
 const std::vector<Relation>& relations();
 
