@@ -59,8 +59,9 @@ bool samples_differ(const Bundle& bundle) {
   for (const Row& row : bundle.rows) {
     (row.arm == std::string("eager") ? eager : other).push_back(*row.latency_ms);
   }
-  const auto test = stats::welch_t(*stats::moments(eager), *stats::moments(other));
-  return test && test->p < 0.05;
+  const auto a = *stats::moments(eager), b = *stats::moments(other);
+  const auto error = stats::welch_standard_error(a, b);
+  return error && stats::t_test(a.mean - b.mean, *error)->p < 0.05;
 }
 
 void add_command_world(const CommandWorld& world, CalibrationLines& lines) {

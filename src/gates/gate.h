@@ -57,8 +57,6 @@ struct JudgedGate {
   std::vector<GateCheck> checks = {};
 
   GateVerdict verdict() const;
-  // The first check of that verdict: why the gate has it. Null: it has no check.
-  const GateCheck* deciding() const;
 };
 
 // Collects the places that decide against a check: each once, with how many of `unit` decide there,

@@ -90,14 +90,14 @@ Json two_samples(const Json& request) {
   const auto of_a = stats::moments(a);
   const auto of_b = stats::moments(b);
   if (!of_a || !of_b) return reply;
-  reply["welch"] = value(stats::welch_t(*of_a, *of_b));
+  const auto error = stats::welch_standard_error(*of_a, *of_b);
+  reply["welch"] = value(error ? stats::t_test(of_a->mean - of_b->mean, *error) : std::nullopt);
   reply["student"] = value(stats::student_t(*of_a, *of_b));
   reply["tost_ratio"] = value(stats::tost_ratio(*of_a, *of_b, 0.8, 1.25));
   const auto d = stats::cohen_d(*of_a, *of_b);
   reply["d"] = value(d);
   reply["g"] = value(stats::hedges_g(*of_a, *of_b));
   reply["d_interval"] = d ? value(stats::cohen_d_interval(*d, of_a->n, of_b->n)) : Json();
-  const auto error = stats::welch_standard_error(*of_a, *of_b);
   reply["tost"] =
       error ? value(stats::tost(of_a->mean - of_b->mean, *error, -margin, margin)) : Json();
   if (error) {

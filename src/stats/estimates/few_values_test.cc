@@ -18,6 +18,12 @@
 namespace assay::stats {
 namespace {
 
+std::optional<ResampledMean> resample_one(std::span<const double> sample,
+                                          const BootstrapOptions& options, uint64_t stream) {
+  const BootstrapSample one[] = {{sample, stream}};
+  return resample_means(one, options)[0];
+}
+
 // Latencies with a mean of 1.
 struct Kind {
   std::string name;
@@ -180,9 +186,9 @@ TEST(CalibratedInterval, IsSymmetricInTheArmsAndFreeOfScale) {
   std::vector<double> large = a;
   for (double& x : large) x *= 1024;
   const BootstrapOptions options{.resamples = 2000};
-  const auto of_a = resample_mean(a, options, 1);
-  const auto of_b = resample_mean(b, options, 2);
-  const auto of_large = resample_mean(large, options, 1);
+  const auto of_a = resample_one(a, options, 1);
+  const auto of_b = resample_one(b, options, 2);
+  const auto of_large = resample_one(large, options, 1);
   const RatioPair there[] = {{&*of_a, &*of_b}};
   const RatioPair back[] = {{&*of_b, &*of_a}};
   const RatioPair scaled[] = {{&*of_large, &*of_b}};
@@ -193,9 +199,9 @@ TEST(CalibratedInterval, IsSymmetricInTheArmsAndFreeOfScale) {
 
 TEST(CalibratedInterval, ExistsForTwoValuesAndNotForOneRepeated) {
   const BootstrapOptions options{.resamples = 200};
-  const auto two = resample_mean(std::vector<double>{1, 1.1}, options, 1);
+  const auto two = resample_one(std::vector<double>{1, 1.1}, options, 1);
   EXPECT_TRUE(calibrated_mean_interval(*two, options));
-  EXPECT_FALSE(resample_mean(std::vector<double>{1, 1}, options, 1));
+  EXPECT_FALSE(resample_one(std::vector<double>{1, 1}, options, 1));
   EXPECT_NEAR(expansion(5, 4, 0.95), std::sqrt(1.25) * 2.776445 / 1.959964, 1e-6);
 }
 

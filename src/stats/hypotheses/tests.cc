@@ -103,11 +103,6 @@ std::optional<Interval> t_interval_of_ratio(double log_ratio, const StandardErro
   return logs ? std::optional(exp_of(*logs)) : std::nullopt;
 }
 
-std::optional<TestResult> welch_t(const Moments& a, const Moments& b) {
-  const auto error = welch_standard_error(a, b);
-  return error ? t_test(a.mean - b.mean, *error) : std::nullopt;
-}
-
 std::optional<TestResult> student_t(const Moments& a, const Moments& b) {
   const auto error = pooled_standard_error(a, b);
   return error ? t_test(a.mean - b.mean, *error) : std::nullopt;

@@ -20,16 +20,11 @@ struct TestResult {
   double log_p = 0;          // natural logarithm; holds where p underflows
 };
 
-// Welch (1947): t = (mean_a - mean_b) / sqrt(var_a/n_a + var_b/n_b), degrees of freedom by
-// Satterthwaite (1946). Assumes independent observations and means near normal. Absent if either
-// n < 2 or both variances are 0.
-std::optional<TestResult> welch_t(const Moments& a, const Moments& b);
-
 // Student (1908): t = (mean_a - mean_b) / (pooled sd sqrt(1/n_a + 1/n_b)), n_a + n_b - 2 degrees of
-// freedom. Assumes equal variances besides what Welch assumes. Absent as Welch's.
+// freedom. Assumes equal variances besides what Welch assumes. Absent as Welch's error.
 std::optional<TestResult> student_t(const Moments& a, const Moments& b);
 
-// sqrt(var_a/n_a + var_b/n_b) and its degrees of freedom, on which t test, TOST and MDE rest.
+// An estimate's error and its degrees of freedom, on which t test, TOST and MDE rest.
 struct StandardError {
   double value = 0;
   double df = 0;
@@ -42,6 +37,8 @@ struct StandardError {
 // the ratio of t quantiles. Fewer than 3 degrees of freedom are taken for 3.
 double interval_widening(double df, const Widening& by, double confidence);
 StandardError error_of_mean(const Moments& of);
+// Welch (1947): sqrt(var_a/n_a + var_b/n_b), degrees of freedom by Satterthwaite (1946). Assumes
+// independent observations and means near normal. Absent if either n < 2 or both variances are 0.
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b);
 // The error of a sum of estimates that know nothing of one another: squares add up, degrees of
 // freedom are Satterthwaite's (1946). Absent where that is 0 or can't be had.

@@ -22,6 +22,11 @@ void expect_close(double found, double expected, double relative = 1e-9) {
   EXPECT_NEAR(found, expected, std::abs(expected) * relative);
 }
 
+std::optional<TestResult> welch_t(const Moments& a, const Moments& b) {
+  const auto error = welch_standard_error(a, b);
+  return error ? t_test(a.mean - b.mean, *error) : std::nullopt;
+}
+
 TEST(TIntervalOfRatio, IsExpOfTheLogarithms) {
   const StandardError error{0.1, 7};
   const auto logs = t_interval(0.2, error, 0.9);

@@ -236,13 +236,6 @@ std::vector<std::optional<ResampledMean>> resample_means(std::span<const Bootstr
   return results;
 }
 
-std::optional<ResampledMean> resample_mean(std::span<const double> sample,
-                                           const BootstrapOptions& options, uint64_t stream,
-                                           ThreadPool* pool) {
-  const BootstrapSample one[] = {{sample, stream}};
-  return std::move(resample_means(one, options, pool)[0]);
-}
-
 std::optional<Interval> mean_interval(const ResampledMean& sample,
                                       const BootstrapOptions& options) {
   return bootstrap_interval(sample.replicates, sample.mean,

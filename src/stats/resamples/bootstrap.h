@@ -55,11 +55,6 @@ std::vector<std::optional<ResampledMean>> resample_means(std::span<const Bootstr
                                                          const BootstrapOptions& options,
                                                          ThreadPool* pool = nullptr);
 
-// The same of one sample. `pool` may be null.
-std::optional<ResampledMean> resample_mean(std::span<const double> sample,
-                                           const BootstrapOptions& options, uint64_t stream,
-                                           ThreadPool* pool = nullptr);
-
 std::optional<Interval> mean_interval(const ResampledMean& sample, const BootstrapOptions& options);
 
 // One stratum's two arms; both means positive.

@@ -18,6 +18,13 @@ BootstrapOptions options_of(BootstrapMethod method, int64_t resamples = 40000) {
   return {.resamples = resamples, .seed = 11, .confidence = 0.95, .method = method};
 }
 
+std::optional<ResampledMean> resample_mean(std::span<const double> sample,
+                                           const BootstrapOptions& options, uint64_t stream,
+                                           ThreadPool* pool = nullptr) {
+  const BootstrapSample one[] = {{sample, stream}};
+  return resample_means(one, options, pool)[0];
+}
+
 TEST(Bootstrap, OfTheMeanAgreesWithSciPy) {
   // st.bootstrap((A,), np.mean, n_resamples=400000, method="BCa" | "percentile", rng=1). The bounds
   // lie where the replicates are sparse (one value of 31.5): simulation error is about 0.05.
