@@ -81,9 +81,6 @@ std::vector<TypicalAnswer> typical_answers(const std::vector<const Decision*>& d
 // because 3 rows of B take over 3 times its median".
 std::string typical_text(const TypicalAnswer& answer);
 
-// The contrast of the decision's arm with the baseline; null where it is the baseline.
-const Contrast* leader_contrast(const Findings& findings, const Decision& decision);
-
 // Prompt tokens of all its strata's rows.
 PromptRange prompt_range(const Findings& findings, const Answer& answer);
 

@@ -54,7 +54,7 @@ std::string where(const Findings& findings, const Answer& answer) {
 std::string of_baseline(const Findings& findings, const Answer& answer) {
   RatioRange range;
   for (const Decision* part : answer.parts) {
-    const Contrast* contrast = leader_contrast(findings, *part);
+    const Contrast* contrast = entry_of(findings.contrasts, part->stratum, part->arm);
     if (contrast != nullptr) range.add(*contrast);
   }
   if (!range.values) return "";

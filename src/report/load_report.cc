@@ -140,17 +140,11 @@ bool any_failed(const Findings& findings) {
 
 // The arm's mean latency over the baseline's, and the verdict.
 TableCell ratio_to_baseline(const Findings& findings, const LoadFigures& of) {
-  for (const Contrast& contrast : findings.contrasts) {
-    if (contrast.stratum != of.stratum || contrast.arm != of.arm) continue;
-    RatioRange range;
-    range.add(contrast);
-    return TableCell(fmt::format("{} {}", range.short_text(), verdict_name(contrast.verdict)));
-  }
-  return TableCell::absent();
-}
-
-TableCell optional_cell(const std::optional<OverRuns>& of) {
-  return of ? TableCell(with_interval(*of)) : TableCell::absent();
+  const Contrast* contrast = entry_of(findings.contrasts, of.stratum, of.arm);
+  if (contrast == nullptr) return TableCell::absent();
+  RatioRange range;
+  range.add(*contrast);
+  return TableCell(fmt::format("{} {}", range.short_text(), verdict_name(contrast->verdict)));
 }
 
 // One row a point and arm of one latency.
@@ -160,8 +154,9 @@ void add_latency_rows(const Findings& findings, const char* name, LatencyOverRun
     const LatencyOverRuns& latency = one.*of;
     if (!latency.mean) continue;
     table.rows.push_back({point_label(findings, one), one.arm, std::string(name),
-                          optional_cell(latency.mean), optional_cell(latency.p50),
-                          optional_cell(latency.p95), optional_cell(latency.p99)});
+                          cell_of(latency.mean, with_interval), cell_of(latency.p50, with_interval),
+                          cell_of(latency.p95, with_interval),
+                          cell_of(latency.p99, with_interval)});
   }
 }
 
@@ -201,30 +196,23 @@ std::vector<std::string> load_sentences(const Findings& findings) {
 }
 
 Table load_table(const Findings& findings) {
-  const bool arms = findings.study.arms.size() > 1;
-  const bool failed = any_failed(findings);
-  const bool bounds = findings.load.slo.any();
   const auto tail = tail_of(findings);
-  Table table{.columns = columns_of("<load")};
-  if (arms) table.columns.push_back({"arm", Align::kLeft});
-  for (const char* name : {"requests/s", "tokens/s", "TTFT ms", "ITL ms", "latency ms"})
-    table.columns.push_back({name, Align::kRight, true});
-  if (bounds) table.columns.push_back({"kept"});
-  if (failed) table.columns.push_back({"failed"});
-  if (arms) table.columns.push_back({"latency ratio", Align::kLeft, true});
+  Table table{.columns =
+                  columns_of("<load|<arm|requests/s|tokens/s|TTFT ms|ITL ms|latency ms|kept|failed|"
+                             "=latency ratio")};
   for (const LoadFigures& one : findings.load.points) {
-    auto& row = table.rows.emplace_back();
-    row.push_back(point_label(findings, one));
-    if (arms) row.push_back(one.arm);
-    row.push_back(with_half(one.requests_per_s));
-    row.push_back(with_half(one.tokens_per_s));
-    row.push_back(latency_cell(one.ttft_ms, tail));
-    row.push_back(latency_cell(one.itl_ms, tail));
-    row.push_back(latency_cell(one.latency_ms, tail));
-    if (bounds) row.push_back(percent_cell(one.within_bounds->mean));
-    if (failed) row.push_back(failed_of(one));
-    if (arms) row.push_back(ratio_to_baseline(findings, one));
+    table.rows.push_back(
+        {point_label(findings, one), one.arm, with_half(one.requests_per_s),
+         with_half(one.tokens_per_s), latency_cell(one.ttft_ms, tail),
+         latency_cell(one.itl_ms, tail), latency_cell(one.latency_ms, tail),
+         cell_of(one.within_bounds, [](const OverRuns& of) { return percent_cell(of.mean); }),
+         failed_of(one), ratio_to_baseline(findings, one)});
   }
+  if (findings.study.arms.size() <= 1) {
+    for (const char* name : {"arm", "latency ratio"}) drop_column(name, table);
+  }
+  if (!findings.load.slo.any()) drop_column("kept", table);
+  if (!any_failed(findings)) drop_column("failed", table);
   return table;
 }
 
@@ -274,11 +262,9 @@ ReportSection load_section(const Findings& findings) {
     rates.rows.push_back(
         {point_label(findings, one), one.arm, one.runs, one.requests, failed_of(one),
          with_interval(one.offered_per_s), with_interval(one.requests_per_s),
-         with_interval(one.tokens_per_s),
-         one.within_bounds ? TableCell(share_text(*one.within_bounds)) : TableCell::absent(),
-         optional_cell(one.good_per_s), TableCell(one.in_flight.mean, 3), one.most_in_flight,
-         one.cached ? TableCell(share_text(*one.cached)) : TableCell::absent(),
-         TableCell(one.late_p99_ms, 3)});
+         with_interval(one.tokens_per_s), cell_of(one.within_bounds, share_text),
+         cell_of(one.good_per_s, with_interval), TableCell(one.in_flight.mean, 3),
+         one.most_in_flight, cell_of(one.cached, share_text), TableCell(one.late_p99_ms, 3)});
   }
   section.tables.push_back(std::move(rates));
   Table latencies{.columns = columns_of("<load|<arm|<ms|mean|p50|p95|p99")};

@@ -129,9 +129,7 @@ void add_proven(const ChoiceInputs& in, const Findings& findings, StratumChoice&
     const bool faster = contrast.verdict == Verdict::kFaster;
     const bool decided = faster || contrast.verdict == Verdict::kSlower;
     if (contrast.stratum != choice.stratum || !decided) continue;
-    const auto arm =
-        static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
-    if (!reason_barred(*samples.find(choice.stratum, arm), in.options).empty()) continue;
+    if (!reason_barred(*samples.find(choice.stratum, contrast.arm), in.options).empty()) continue;
     (faster ? choice.proven : choice.slower)
         .push_back(
             {contrast.arm, contrast.ratio, contrast.ratio_interval, contrast.ratio_process_range});

@@ -89,12 +89,6 @@ std::vector<MeasuredSpan> spans_of(const Samples& samples,
   return spans;
 }
 
-const Group* group_of(const Samples& samples, size_t stratum, const std::string& arm) {
-  const auto at = std::ranges::find(samples.arms, arm);
-  if (at == samples.arms.end()) return nullptr;
-  return samples.find(stratum, static_cast<size_t>(at - samples.arms.begin()));
-}
-
 // Either may be null.
 void add_times(const Group* arm, const Group* fallback, RuleEvidence& evidence) {
   if (arm != nullptr && !arm->warm.empty()) {
@@ -265,8 +259,8 @@ std::vector<RuleEvidence> evidence_of(const Samples& samples,
     } else if (!rule.abstains && !rule.arm.empty()) {
       evidence.verdict = kNotChosen;
     }
-    add_times(group_of(samples, choice->stratum, rule.arm),
-              group_of(samples, choice->stratum, rule.fallback), evidence);
+    add_times(samples.find(choice->stratum, rule.arm), samples.find(choice->stratum, rule.fallback),
+              evidence);
   }
   return all;
 }
@@ -285,7 +279,7 @@ std::vector<const Group*> groups_of_rule(const Samples& samples, const PolicyRul
   std::vector<const Group*> groups;
   for (size_t i = 0; i < samples.strata.size(); ++i) {
     if (!rests_on(rule, samples.strata[i], samples.prompts[i])) continue;
-    const Group* group = group_of(samples, i, rule.arm);
+    const Group* group = samples.find(i, rule.arm);
     if (group != nullptr) groups.push_back(group);
   }
   return groups;

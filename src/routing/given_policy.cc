@@ -14,15 +14,10 @@
 namespace assay {
 namespace {
 
-const Group* group_named(const Samples& samples, size_t stratum, const std::string& arm) {
-  const auto at = std::ranges::find(samples.arms, arm);
-  return samples.find(stratum, static_cast<size_t>(at - samples.arms.begin()));
-}
-
 // The reason why the arm can't be fallen back to on the stratum; empty: it can.
 std::string why_not_safe(const Samples& samples, size_t stratum, const std::string& arm,
                          const AnalysisOptions& options) {
-  const Group* group = group_named(samples, stratum, arm);
+  const Group* group = samples.find(stratum, arm);
   if (group == nullptr) return "it wasn't measured there";
   if (group->execution() == Execution::kCompiled) return "it ran compiled";
   return reason_barred(*group, options);
@@ -59,7 +54,7 @@ Status check_rule(const PolicyRule& rule, const Policy& policy, const Samples& s
                   const AnalysisOptions& options) {
   for (const size_t stratum : basis_of_rule(rule, policy, samples).strata) {
     if (rule.arm.empty()) continue;
-    const Group* group = group_named(samples, stratum, rule.arm);
+    const Group* group = samples.find(stratum, rule.arm);
     const std::string why =
         group == nullptr ? "it wasn't measured there" : reason_barred(*group, options);
     if (!why.empty()) {

@@ -64,10 +64,6 @@ struct JudgedStratum {
   std::array<UnitSums, 2> safe;
 };
 
-size_t arm_place(const Samples& samples, const std::string& arm) {
-  return static_cast<size_t>(std::ranges::find(samples.arms, arm) - samples.arms.begin());
-}
-
 UnitSums unit_sums(const HalfSample& half, const Group& group, const UnitOf& unit) {
   UnitSums sums{std::vector<double>(half.units.size()), std::vector<double>(half.units.size())};
   for (size_t i = 0; i < group.warm.size(); ++i) {
@@ -149,9 +145,7 @@ std::vector<JudgedStratum> judged_strata(const std::array<HalfSample, 2>& halves
     bool usable = true;
     for (size_t judge = 0; judge < 2; ++judge) {
       const Samples& samples = halves[judge].samples;
-      const auto group = [&](const std::string& arm) {
-        return samples.find(whole.stratum, arm_place(samples, arm));
-      };
+      const auto group = [&](const std::string& arm) { return samples.find(whole.stratum, arm); };
       for (size_t chooser = 0; chooser < 2; ++chooser) {
         const Group& of = *group(*chosen[chooser]);
         const bool broken = !reason_barred(of, options).empty();

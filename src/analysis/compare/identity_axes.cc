@@ -15,8 +15,7 @@ namespace assay {
 namespace {
 
 std::string text(const Json& value) {
-  if (value.is_null() || (value.is_structured() && value.empty())) return "";
-  return value.is_string() ? value.get<std::string>() : to_json_line(value);
+  return value.is_structured() && value.empty() ? "" : shown_text(value);
 }
 
 // framework_build without the commit that it repeats from code_sha.

@@ -10,6 +10,7 @@
 #include "analysis/contrast/estimate.h"
 #include "analysis/contrast/typical.h"
 #include "analysis/rows/summary.h"
+#include "base/records/lenient_json.h"
 #include "stats/samples/summary.h"
 
 namespace assay {
@@ -27,15 +28,10 @@ Pairing pair_sides(const Samples& samples) {
     if (!arm.ends_with(kBaseSide)) continue;
     pairing.arms.push_back(arm.substr(0, arm.size() - kBaseSide.size()));
   }
-  const auto find = [&](size_t stratum, const std::string& arm) -> const Group* {
-    const auto at = std::ranges::find(samples.arms, arm);
-    if (at == samples.arms.end()) return nullptr;
-    return samples.find(stratum, static_cast<size_t>(at - samples.arms.begin()));
-  };
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     for (const std::string& arm : pairing.arms) {
-      const Group* base = find(stratum, arm + std::string(kBaseSide));
-      const Group* cand = find(stratum, arm + std::string(kCandSide));
+      const Group* base = samples.find(stratum, arm + std::string(kBaseSide));
+      const Group* cand = samples.find(stratum, arm + std::string(kCandSide));
       if (base || cand) pairing.pairs.push_back({stratum, arm, base, cand});
     }
   }
@@ -135,18 +131,19 @@ ComparedCells compare_pairs(const std::vector<PairedCell>& cells,
   return out;
 }
 
+const Json& sides_of(const Bundle& bundle) {
+  return member(member(bundle.manifest, "study"), "sides");
+}
+
 std::string program_of(const Bundle& bundle, const char* side) {
-  const auto& sides = bundle.manifest["study"]["sides"];
-  const auto program = sides.find(side);
-  return program != sides.end() && program->is_string() ? program->get<std::string>() : side;
+  const std::string program = text_member(sides_of(bundle), side);
+  return program.empty() ? side : program;
 }
 
 }  // namespace
 
 bool has_sides(const Bundle& bundle) {
-  const auto study = bundle.manifest.find("study");
-  return study != bundle.manifest.end() && study->is_object() && study->contains("sides") &&
-         (*study)["sides"].is_object();
+  return sides_of(bundle).is_object();
 }
 
 Result<Comparison> compare_sides(const Bundle& bundle, const CompareOptions& options) {

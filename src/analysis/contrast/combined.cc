@@ -204,8 +204,7 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
   all.units_arm = first.units_arm;
   all.units_baseline = first.units_baseline;
   all.strata = static_cast<int64_t>(parts.size());
-  const auto arm_index =
-      static_cast<size_t>(std::ranges::find(in.samples.arms, all.arm) - in.samples.arms.begin());
+  const size_t arm_index = in.samples.place_of(all.arm);
   all.lost_strata = lost_strata(in.samples, all.phase, arm_index);
   std::vector<Part> strata;
   std::vector<stats::StratumMoments> moments;

@@ -84,9 +84,7 @@ std::vector<stats::Widening> rival_widenings(const ContrastInputs& in,
   const Samples& samples = in.samples;
   std::map<const Group*, const Contrast*> by_arm;
   for (const Contrast& contrast : contrasts) {
-    const auto arm =
-        static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
-    by_arm[samples.find(*contrast.stratum, arm)] = &contrast;
+    by_arm[samples.find(*contrast.stratum, contrast.arm)] = &contrast;
   }
   std::vector<stats::Widening> widenings(pairs.size());
   std::vector<GroupPair> others;

@@ -12,6 +12,7 @@
 #include "analysis/contrast/verdict.h"
 #include "analysis/describe/reach.h"
 #include "analysis/rows/each.h"
+#include "base/records/lenient_json.h"
 #include "stats/estimates/few_values.h"
 #include "stats/power/powers.h"
 #include "stats/samples/summary.h"
@@ -45,13 +46,9 @@ std::optional<double> size_in_name(const std::string& name) {
 }
 
 std::optional<double> recorded_size(const Bundle& bundle, const std::string& model) {
-  const auto completion = bundle.manifest.find("completion");
-  if (completion == bundle.manifest.end() || !completion->is_object()) return std::nullopt;
-  const auto sizes = completion->find("model_weight_bytes");
-  if (sizes == completion->end() || !sizes->is_object()) return std::nullopt;
-  const auto size = sizes->find(model);
-  if (size == sizes->end() || !size->is_number() || size->get<double>() <= 0) return std::nullopt;
-  return size->get<double>();
+  const Json& completion = member(bundle.manifest, "completion");
+  const auto size = number_member(member(completion, "model_weight_bytes"), model);
+  return size && *size > 0 ? size : std::nullopt;
 }
 
 struct Condition {

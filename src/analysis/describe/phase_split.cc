@@ -145,8 +145,7 @@ std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resa
   if (parts.prefill == nullptr || parts.decode.empty()) return std::nullopt;
   const auto& [longest, decode] = *parts.decode.rbegin();
   if (longest < 1) return std::nullopt;
-  const auto arm = static_cast<size_t>(std::ranges::find(samples.arms, parts.prefill->arm) -
-                                       samples.arms.begin());
+  const size_t arm = samples.place_of(parts.prefill->arm);
   const stats::ResampledMean* means[4] = {};
   double widenings[4] = {};
   size_t next = 0;

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/records/lenient_json.h"
 #include "stats/samples/summary.h"
 
 namespace assay {
@@ -70,11 +71,8 @@ std::optional<double> read_rate(const Group& group) {
 }
 
 bool on_gpu(const Group& group) {
-  if (group.evidence == nullptr) return false;
-  const auto& options = group.evidence->requested.options;
-  const auto device = options.find("device");
-  return device != options.end() && device->is_string() &&
-         device->get<std::string>().starts_with("cuda");
+  return group.evidence != nullptr &&
+         text_member(group.evidence->requested.options, "device").starts_with("cuda");
 }
 
 std::vector<ReadShare> read_shares(const Samples& samples) {

@@ -44,17 +44,17 @@ class Judge {
   }
 
   void at_least_triton() {
-    const Json& least = member(wanted_, "triton");
-    if (!least.is_number_integer()) return;
-    judge("triton", fmt::format(">= {}", least.get<int64_t>()), "no arm generates code for a GPU",
-          generates_for_gpu(), triton(least.get<int64_t>()));
+    const auto least = whole_member(wanted_, "triton");
+    if (!least) return;
+    judge("triton", fmt::format(">= {}", *least), "no arm generates code for a GPU",
+          generates_for_gpu(), triton(*least));
   }
 
   void most_graph_breaks() {
-    const Json& most = member(wanted_, "graph_breaks");
-    if (!most.is_number_integer()) return;
-    judge("graph_breaks", fmt::format("<= {}", most.get<int64_t>()), "no arm requests compilation",
-          compiled(), graph_breaks(most.get<int64_t>()));
+    const auto most = whole_member(wanted_, "graph_breaks");
+    if (!most) return;
+    judge("graph_breaks", fmt::format("<= {}", *most), "no arm requests compilation", compiled(),
+          graph_breaks(*most));
   }
 
   void judge(std::string name, std::string expected, const char* nothing, const Scope& scope,

@@ -2,6 +2,7 @@
 #include "analysis/describe/speeds.h"
 
 #include "analysis/describe/read_share.h"
+#include "base/records/lenient_json.h"
 #include "stats/samples/summary.h"
 
 namespace assay {
@@ -20,10 +21,8 @@ void add_tokens(const Stratum& stratum, const PromptRange& prompts, Speed& speed
 
 // The device and threads that computed, by the cell's evidence.
 void add_worker(const Evidence& evidence, Speed& speed) {
-  const auto device = evidence.requested.options.find("device");
-  if (device != evidence.requested.options.end() && *device != "cpu") {
-    speed.device = device->get<std::string>();
-  }
+  const std::string device = text_member(evidence.requested.options, "device");
+  if (!device.empty() && device != "cpu") speed.device = device;
   if (evidence.worker) speed.threads = evidence.worker->threads;
 }
 

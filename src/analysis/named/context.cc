@@ -21,9 +21,8 @@ Finding whole(std::string kind, std::string text) {
 std::vector<std::string> warnings_of(const Json& environment) {
   std::vector<std::string> texts;
   const Json& warnings = member(environment, "warnings");
-  if (!warnings.is_array()) return texts;
-  for (const Json& warning : warnings) {
-    texts.push_back(warning.is_string() ? warning.get<std::string>() : to_json_line(warning));
+  for (const Json& warning : warnings.is_array() ? warnings : Json::array()) {
+    texts.push_back(shown_text(warning));
   }
   return texts;
 }

@@ -9,8 +9,7 @@ namespace assay {
 namespace {
 
 Finding about_point(const char* kind, const Samples& samples, const LoadFigures& point) {
-  const auto arm = std::ranges::find(samples.arms, point.arm) - samples.arms.begin();
-  const Group* const group = samples.find(point.stratum, static_cast<size_t>(arm));
+  const Group* const group = samples.find(point.stratum, point.arm);
   Finding finding = about(kind, Severity::kWarning, samples, *group);
   add_rows(finding, group->warm);
   return finding;

@@ -109,8 +109,7 @@ void add_uneven(const std::vector<const Group*>& mine, const std::vector<const G
 
 void find_reversed(const Samples& samples, const Contrast& combined, const AnalysisOptions& options,
                    std::vector<Finding>& findings) {
-  const auto arm =
-      static_cast<size_t>(std::ranges::find(samples.arms, combined.arm) - samples.arms.begin());
+  const size_t arm = samples.place_of(combined.arm);
   const auto mine = groups_of(samples, combined.phase, arm);
   const auto base = groups_of(samples, combined.phase, 0);
   if (mine.empty() || base.empty() || combined.strata < 2) return;

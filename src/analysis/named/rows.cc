@@ -101,8 +101,7 @@ void find_lost_strata(const Samples& samples, const std::vector<Contrast>& combi
                       std::vector<Finding>& findings) {
   for (const Contrast& contrast : combined) {
     if (contrast.lost_strata == 0) continue;
-    const auto arm =
-        static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
+    const size_t arm = samples.place_of(contrast.arm);
     Finding finding;
     finding.kind = "survivorship";
     finding.severity = Severity::kWarning;

@@ -22,11 +22,6 @@ std::string high_name(const Tail& tail) {
   return tail.high_is_max ? "max" : "p99";
 }
 
-const Group& group_of(const Samples& samples, const Tail& tail) {
-  const auto arm = std::ranges::find(samples.arms, tail.arm) - samples.arms.begin();
-  return *samples.find(tail.stratum, static_cast<size_t>(arm));
-}
-
 // The guard whose failure this row's compilation answers, where evidence names one that found the
 // row's own length.
 std::string guard_text(const Group& group, const Row& row) {
@@ -49,7 +44,7 @@ std::vector<const Row*> compiling_rows(const Group& group) {
 }
 
 void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>& findings) {
-  const Group& group = group_of(samples, tail);
+  const Group& group = *samples.find(tail.stratum, tail.arm);
   const auto rows = compiling_rows(group);
   Finding finding = about("recompile_tail", Severity::kWarning, samples, group);
   finding.size = tail.high / tail.p50;
@@ -74,7 +69,7 @@ void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>&
 // The compiler's share of the samples that stand out by Tukey's rule.
 void report_attribution(const Samples& samples, const Tail& tail, std::vector<Finding>& findings) {
   if (tail.beyond_fence_recompiled == 0) return;
-  const Group& group = group_of(samples, tail);
+  const Group& group = *samples.find(tail.stratum, tail.arm);
   Finding finding = about("tail_attribution", Severity::kNote, samples, group);
   const auto share =
       static_cast<double>(tail.beyond_fence_recompiled) / static_cast<double>(tail.beyond_fence);
@@ -122,8 +117,8 @@ std::string remedy_text(const Group& group) {
 void report_collapse(const ContrastInputs& in, const Tail& with, const Tail& without,
                      stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
   const Samples& samples = in.samples;
-  const Group& group = group_of(samples, without);
-  const Group& other = group_of(samples, with);
+  const Group& group = *samples.find(without.stratum, without.arm);
+  const Group& other = *samples.find(with.stratum, with.arm);
   Finding finding = about("tail_collapse", Severity::kNote, samples, group);
   finding.text =
       fmt::format("{} {} is {} times p50{}, where {}'s is {} times", high_name(without),
@@ -139,7 +134,7 @@ void report_collapse(const ContrastInputs& in, const Tail& with, const Tail& wit
 }
 
 void report_no_tail(const Samples& samples, const Tail& tail, std::vector<Finding>& findings) {
-  const Group& group = group_of(samples, tail);
+  const Group& group = *samples.find(tail.stratum, tail.arm);
   const PromptRange& range = samples.prompts[tail.stratum];
   if (range.shortest == range.longest) return;
   Finding finding = about("no_recompile_tail", Severity::kNote, samples, group);

@@ -161,6 +161,10 @@ const Group* Samples::find(size_t stratum, size_t arm) const {
   return nullptr;
 }
 
+size_t Samples::place_of(const std::string& arm) const {
+  return static_cast<size_t>(std::ranges::find(arms, arm) - arms.begin());
+}
+
 Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) {
   Samples samples;
   samples.arms = std::move(arms);

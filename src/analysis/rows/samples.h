@@ -56,7 +56,13 @@ struct Samples {
   // First group of each stratum; strata.size() + 1 entries.
   std::vector<size_t> first_group;
 
+  // Null: that arm has no rows on that stratum.
   const Group* find(size_t stratum, size_t arm) const;
+  const Group* find(size_t stratum, const std::string& arm) const {
+    return find(stratum, place_of(arm));
+  }
+  // Place among `arms`; their number where no arm has that name.
+  size_t place_of(const std::string& arm) const;
   // Place of one of `groups`.
   size_t index_of(const Group& group) const { return static_cast<size_t>(&group - groups.data()); }
 };

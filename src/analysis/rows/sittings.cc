@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/add_once.h"
+#include "base/records/lenient_json.h"
 #include "base/text/text.h"
 
 namespace assay {
@@ -37,7 +38,7 @@ void flatten(const Json& value, const std::string& path, const std::string& fiel
   }
   const bool another = std::ranges::find(kEachTimeAnother, field) != kEachTimeAnother.end();
   if (value.is_null() || another) return;
-  facts[path] = {field, value.is_string() ? value.get<std::string>() : to_json_line(value)};
+  facts[path] = {field, shown_text(value)};
 }
 
 Facts facts_of(const Json& environment) {

@@ -28,13 +28,6 @@ Json text(const std::string& value) {
   return value.empty() ? Json() : Json(value);
 }
 
-// The ends of an interval, or nothing twice.
-std::pair<std::optional<double>, std::optional<double>> ends(
-    const std::optional<stats::Interval>& interval) {
-  if (!interval) return {};
-  return {interval->low, interval->high};
-}
-
 void add_subject(const Bench& bench, const BenchRow& row, std::vector<DataField>& fields) {
   const Speed& speed = row.speed;
   fields.push_back({"build_commit", "TEXT", text(bench.commit)});
@@ -59,15 +52,20 @@ void add_subject(const Bench& bench, const BenchRow& row, std::vector<DataField>
 
 void add_figures(const Bench& bench, const BenchRow& row, std::vector<DataField>& fields) {
   const Speed& speed = row.speed;
-  const auto [low, high] = ends(row.mean_interval_ms);
+  using Ends = std::optional<stats::Interval>;
+  const auto add_ms = [&](const char* low, const char* high, const Ends& ms) {
+    fields.push_back({low, "INTEGER", ms ? nanoseconds(ms->low) : Json()});
+    fields.push_back({high, "INTEGER", ms ? nanoseconds(ms->high) : Json()});
+  };
+  const auto add_ends = [&](const char* low, const char* high, const Ends& ends) {
+    fields.push_back({low, "REAL", ends ? Json(ends->low) : Json()});
+    fields.push_back({high, "REAL", ends ? Json(ends->high) : Json()});
+  };
   fields.push_back({"rows", "INTEGER", speed.latencies_ms.size()});
   fields.push_back({"lost", "INTEGER", speed.lost});
   fields.push_back({"avg_ns", "INTEGER", nanoseconds(row.mean_ms)});
-  fields.push_back({"avg_low_ns", "INTEGER", nanoseconds(low)});
-  fields.push_back({"avg_high_ns", "INTEGER", nanoseconds(high)});
-  const auto [least, most] = ends(row.mean_process_range_ms);
-  fields.push_back({"avg_process_low_ns", "INTEGER", nanoseconds(least)});
-  fields.push_back({"avg_process_high_ns", "INTEGER", nanoseconds(most)});
+  add_ms("avg_low_ns", "avg_high_ns", row.mean_interval_ms);
+  add_ms("avg_process_low_ns", "avg_process_high_ns", row.mean_process_range_ms);
   fields.push_back({"stddev_ns", "INTEGER", nanoseconds(row.sd_ms)});
   fields.push_back({"avg_ts", "REAL", number(row.tokens_per_s)});
   fields.push_back({"stddev_ts", "REAL", number(speed.sd_tokens_per_s)});
@@ -76,18 +74,12 @@ void add_figures(const Bench& bench, const BenchRow& row, std::vector<DataField>
   fields.push_back({"limit_share", "REAL", number(limit_share(row))});
   fields.push_back({"operations_per_s", "REAL", number(row.operations_per_s)});
   fields.push_back({"limit_operations_per_s", "REAL", number(row.limit_operations_per_s)});
-  const auto [joules_low, joules_high] = ends(row.joules_interval);
   fields.push_back({"joules_per_token", "REAL", number(row.joules_per_token)});
-  fields.push_back({"joules_per_token_low", "REAL", number(joules_low)});
-  fields.push_back({"joules_per_token_high", "REAL", number(joules_high)});
-  const auto [ratio_low, ratio_high] = ends(row.ratio_interval);
+  add_ends("joules_per_token_low", "joules_per_token_high", row.joules_interval);
   fields.push_back({"baseline", "TEXT", bench.baseline});
   fields.push_back({"ratio", "REAL", number(row.ratio)});
-  fields.push_back({"ratio_low", "REAL", number(ratio_low)});
-  fields.push_back({"ratio_high", "REAL", number(ratio_high)});
-  const auto [ratio_least, ratio_most] = ends(row.ratio_process_range);
-  fields.push_back({"ratio_process_low", "REAL", number(ratio_least)});
-  fields.push_back({"ratio_process_high", "REAL", number(ratio_most)});
+  add_ends("ratio_low", "ratio_high", row.ratio_interval);
+  add_ends("ratio_process_low", "ratio_process_high", row.ratio_process_range);
   fields.push_back({"verdict", "TEXT", text(row.verdict)});
 }
 

@@ -31,14 +31,6 @@ std::string test_name(const Stratum& stratum, int64_t prompt_tokens) {
   return name;
 }
 
-// The entry of a list in the findings for the speed's arm and stratum; null: none.
-template <typename T>
-const T* of(const std::vector<T>& list, const Speed& speed) {
-  const auto at = std::ranges::find_if(
-      list, [&](const T& one) { return one.stratum == speed.stratum && one.arm == speed.arm; });
-  return at == list.end() ? nullptr : &*at;
-}
-
 void add_times(const Latency& latency, BenchRow& row) {
   row.mean_ms = latency.mean;
   row.mean_interval_ms = latency.mean_interval;
@@ -52,7 +44,7 @@ void add_times(const Latency& latency, BenchRow& row) {
 
 void add_ratio(const Findings& findings, BenchRow& row) {
   if (row.speed.arm == findings.study.baseline) return;
-  const Contrast* contrast = of(findings.contrasts, row.speed);
+  const Contrast* contrast = entry_of(findings.contrasts, row.speed.stratum, row.speed.arm);
   row.verdict = "not comparable";
   if (contrast == nullptr) return;
   row.ratio = contrast->ratio;
@@ -99,8 +91,9 @@ Bench make_bench(const Findings& findings, const std::vector<Speed>& speeds,
       row.speed = speed;
       row.stratum = stratum;
       row.test = test_name(stratum, speed.prompt_tokens);
-      if (const Latency* latency = of(findings.latencies, speed)) add_times(*latency, row);
-      if (const ReadShare* share = of(findings.read_shares, speed)) {
+      if (const Latency* latency = entry_of(findings.latencies, speed.stratum, speed.arm))
+        add_times(*latency, row);
+      if (const ReadShare* share = entry_of(findings.read_shares, speed.stratum, speed.arm)) {
         row.limit_bytes_per_s = share->limit_bytes_per_s;
         row.operations_per_s = share->operations_per_s;
         row.limit_operations_per_s = share->limit_operations_per_s;

@@ -48,58 +48,51 @@ using LineOf = std::optional<plot::RowLine> (*)(const Findings& findings, size_t
 
 std::optional<plot::RowLine> mean_line(const Findings& findings, size_t stratum,
                                        const std::string& arm) {
-  for (const Latency& latency : findings.latencies) {
-    if (latency.stratum != stratum || latency.arm != arm || !latency.mean) continue;
-    plot::RowLine line;
-    line.value = latency.mean;
-    line.text = format_significant(*latency.mean, 3);
-    if (const auto& interval = latency.mean_interval) {
-      // The interval of too few processes would only stretch the axis.
-      const bool too_few = interval->high > kWidestMean * interval->low;
-      if (!too_few) line.interval = span_of(*interval);
-      line.text += " " + (too_few ? std::string(kTooFew)
-                                  : fmt::format("[{}, {}]", format_significant(interval->low, 3),
-                                                format_significant(interval->high, 3)));
-    }
-    line.text += spread_text(std::nullopt, latency.mean_process_range,
-                             [](double ms) { return format_significant(ms, 3); });
-    line.text = line_text(line.text);
-    line.tip = counted(latency.n, "row");
-    return line;
+  const Latency* latency = entry_of(findings.latencies, stratum, arm);
+  if (latency == nullptr || !latency->mean) return std::nullopt;
+  plot::RowLine line;
+  line.value = latency->mean;
+  line.text = format_significant(*latency->mean, 3);
+  if (const auto& interval = latency->mean_interval) {
+    // The interval of too few processes would only stretch the axis.
+    const bool too_few = interval->high > kWidestMean * interval->low;
+    if (!too_few) line.interval = span_of(*interval);
+    line.text += " " + (too_few ? std::string(kTooFew)
+                                : fmt::format("[{}, {}]", format_significant(interval->low, 3),
+                                              format_significant(interval->high, 3)));
   }
-  return std::nullopt;
+  line.text += spread_text(std::nullopt, latency->mean_process_range,
+                           [](double ms) { return format_significant(ms, 3); });
+  line.text = line_text(line.text);
+  line.tip = counted(latency->n, "row");
+  return line;
 }
 
 std::optional<plot::RowLine> ratio_line(const Findings& findings, size_t stratum,
                                         const std::string& arm) {
-  for (const Contrast& contrast : findings.contrasts) {
-    if (contrast.stratum != stratum || contrast.arm != arm) continue;
-    plot::RowLine line;
-    line.value = contrast.ratio;
-    line.interval = ratio_span(contrast.ratio_interval);
-    line.text = line_text(ratio_text(contrast));
-    line.tip = std::string(verdict_name(contrast.verdict));
-    return line;
-  }
-  return std::nullopt;
+  const Contrast* contrast = entry_of(findings.contrasts, stratum, arm);
+  if (contrast == nullptr) return std::nullopt;
+  plot::RowLine line;
+  line.value = contrast->ratio;
+  line.interval = ratio_span(contrast->ratio_interval);
+  line.text = line_text(ratio_text(*contrast));
+  line.tip = std::string(verdict_name(contrast->verdict));
+  return line;
 }
 
 std::optional<plot::RowLine> loss_line(const Findings& findings, size_t stratum,
                                        const std::string& arm) {
-  for (const OutcomeCounts& outcome : findings.outcomes) {
-    if (outcome.stratum != stratum || outcome.arm != arm) continue;
-    plot::RowLine line;
-    const auto attempted = static_cast<double>(std::max<int64_t>(1, outcome.attempted));
-    line.value = 100 * static_cast<double>(outcome.failed) / attempted;
-    if (outcome.failed_interval) {
-      line.interval =
-          plot::Span{outcome.failed_interval->low * 100, outcome.failed_interval->high * 100};
-    }
-    line.text = line_text(fmt::format("{} of {}", outcome.failed, outcome.attempted));
-    line.tip = line.text;
-    return line;
+  const OutcomeCounts* outcome = entry_of(findings.outcomes, stratum, arm);
+  if (outcome == nullptr) return std::nullopt;
+  plot::RowLine line;
+  const auto attempted = static_cast<double>(std::max<int64_t>(1, outcome->attempted));
+  line.value = 100 * static_cast<double>(outcome->failed) / attempted;
+  if (const auto& interval = outcome->failed_interval) {
+    line.interval = plot::Span{interval->low * 100, interval->high * 100};
   }
-  return std::nullopt;
+  line.text = line_text(fmt::format("{} of {}", outcome->failed, outcome->attempted));
+  line.tip = line.text;
+  return line;
 }
 
 // One row a stratum and arm, one line a bundle, and the same as a table.

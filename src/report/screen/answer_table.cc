@@ -43,7 +43,8 @@ std::string baseline_ratio(const Findings& findings, const Answer& answer) {
   if (answer.parts.front()->arm == findings.study.baseline) return "1 (baseline)";
   RatioRange range;
   for (const Decision* part : answer.parts) {
-    if (const Contrast* contrast = leader_contrast(findings, *part)) range.add(*contrast);
+    const Contrast* contrast = entry_of(findings.contrasts, part->stratum, part->arm);
+    if (contrast != nullptr) range.add(*contrast);
   }
   return range.values ? range.short_text() : "-";
 }

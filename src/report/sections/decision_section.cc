@@ -29,7 +29,8 @@ std::string place(const Findings& findings, const Answer& answer) {
 std::string baseline_text(const Findings& findings, const Answer& answer) {
   RatioRange range;
   for (const Decision* part : answer.parts) {
-    if (const Contrast* contrast = leader_contrast(findings, *part)) range.add(*contrast);
+    const Contrast* contrast = entry_of(findings.contrasts, part->stratum, part->arm);
+    if (contrast != nullptr) range.add(*contrast);
   }
   if (!range.values) return "";
   return fmt::format("{} of {}'s time", range.text(), findings.study.baseline);
