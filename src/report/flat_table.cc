@@ -4,34 +4,20 @@
 #include <algorithm>
 #include <map>
 
+#include "report/sections/sections.h"
+
 namespace assay {
 namespace {
 
 using Key = std::pair<size_t, std::string>;
 
-std::optional<double> low(const std::optional<stats::Interval>& interval) {
-  return interval ? std::optional(interval->low) : std::nullopt;
-}
-
-std::optional<double> high(const std::optional<stats::Interval>& interval) {
-  return interval ? std::optional(interval->high) : std::nullopt;
-}
-
 // The cells that a contrast fills, from "baseline" on.
 std::vector<TableCell> contrast_cells(const Contrast* c) {
   if (c == nullptr) return std::vector<TableCell>(12);
-  return {c->baseline,
-          c->ratio,
-          low(c->ratio_interval),
-          high(c->ratio_interval),
-          low(c->ratio_process_range),
-          high(c->ratio_process_range),
-          c->difference_ms,
-          c->p_holm,
-          c->tost_p_holm,
-          c->hedges_g,
-          c->vargha_delaney_a,
-          verdict_name(c->verdict)};
+  return row_of(c->baseline, c->ratio, low_cell(c->ratio_interval), high_cell(c->ratio_interval),
+                low_cell(c->ratio_process_range), high_cell(c->ratio_process_range),
+                c->difference_ms, c->p_holm, c->tost_p_holm, c->hedges_g, c->vargha_delaney_a,
+                verdict_name(c->verdict));
 }
 
 }  // namespace
@@ -58,32 +44,12 @@ Table flat_table(const Findings& findings) {
     const OutcomeCounts& outcome = *outcomes.at(key);
     const auto execution = executions.find(key);
     table.rows.push_back(
-        {phase_name(s.phase),
-         s.model,
-         s.scenario,
-         s.new_tokens,
-         s.batch,
-         l.arm,
-         outcome.attempted,
-         outcome.failed,
-         TableCell(l.parity_failed, ""),
-         execution == executions.end() ? TableCell::absent() : TableCell(execution->second),
-         l.n,
-         l.mean,
-         low(l.mean_interval),
-         high(l.mean_interval),
-         low(l.mean_process_range),
-         high(l.mean_process_range),
-         l.median,
-         l.sd,
-         l.min,
-         l.p90,
-         l.p95,
-         l.p99,
-         l.max,
-         l.tokens_per_s,
-         l.cold_n,
-         l.cold_median});
+        row_of(phase_name(s.phase), s.model, s.scenario, s.new_tokens, s.batch, l.arm,
+               outcome.attempted, outcome.failed, TableCell(l.parity_failed, ""),
+               execution == executions.end() ? TableCell::absent() : TableCell(execution->second),
+               l.n, l.mean, low_cell(l.mean_interval), high_cell(l.mean_interval),
+               low_cell(l.mean_process_range), high_cell(l.mean_process_range), l.median, l.sd,
+               l.min, l.p90, l.p95, l.p99, l.max, l.tokens_per_s, l.cold_n, l.cold_median));
     const auto contrast = contrasts.find(key);
     for (const TableCell& cell :
          contrast_cells(contrast == contrasts.end() ? nullptr : contrast->second)) {

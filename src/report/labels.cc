@@ -133,6 +133,18 @@ TableCell spread_cell(const std::optional<stats::Interval>& interval,
                                format_significant(process_range->high, 4)));
 }
 
+TableCell spread_cell(const std::optional<SpreadRatio>& ratio) {
+  return ratio ? spread_cell(ratio->interval, ratio->process_range) : TableCell::absent();
+}
+
+TableCell low_cell(const std::optional<stats::Interval>& interval) {
+  return cell_of(interval, &stats::Interval::low);
+}
+
+TableCell high_cell(const std::optional<stats::Interval>& interval) {
+  return cell_of(interval, &stats::Interval::high);
+}
+
 TableCell p_cell(double p, double log_p) {
   if (p > 0) return {p, format_significant(p, 2)};
   const double exponent = log_p / std::numbers::ln10;

@@ -177,4 +177,13 @@ Json Table::to_json() const {
   return array;
 }
 
+bool drop_column(std::string_view name, Table& table) {
+  const auto at = std::ranges::find(table.columns, name, &Column::name);
+  if (at == table.columns.end()) return false;
+  const auto place = at - table.columns.begin();
+  table.columns.erase(at);
+  for (auto& row : table.rows) row.erase(row.begin() + place);
+  return true;
+}
+
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,17 @@ struct TableCell {
   static TableCell if_any(std::string text);  // empty: absent
 };
 
+// A cell of what `make` gives of a value that may be absent: a function, or a pointer to a member.
+template <typename T, typename F>
+TableCell cell_of(const std::optional<T>& value, F make) {
+  return value ? TableCell(std::invoke(make, *value)) : TableCell::absent();
+}
+// A row of many cells.
+template <typename... Cells>
+std::vector<TableCell> row_of(Cells&&... cells) {
+  return {TableCell(std::forward<Cells>(cells))...};
+}
+
 // The cell's text for people, unescaped: its caller makes it safe (base/text/shown_text.h).
 std::string cell_text(const TableCell& cell);
 
@@ -69,5 +81,8 @@ struct Table {
   std::string render(OutputFormat format, std::optional<size_t> width = std::nullopt) const;
   Json to_json() const;
 };
+
+// Takes away the column of this name. False: there is none.
+bool drop_column(std::string_view name, Table& table);
 
 }  // namespace assay

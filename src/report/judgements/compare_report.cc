@@ -35,68 +35,45 @@ TableCell machine_cell(const ComparedCell& cell) {
   return cell.machine ? signed_percent(cell.machine->ratio - 1) : TableCell::absent();
 }
 
+TableCell typical_spread(const TypicalCall& typical) {
+  return share_spread(typical.ratio_interval, typical.ratio_range);
+}
+
 bool any_machine(const Comparison& c) {
   return std::ranges::any_of(c.cells, [](const auto& cell) { return cell.machine.has_value(); });
 }
 
-// Puts the column before "%diff", of these cells.
-void add_machine_column(const std::vector<const ComparedCell*>& cells, Table& table) {
-  const auto at = std::ranges::find(table.columns, "%diff", &Column::name) - table.columns.begin();
-  table.columns.insert(table.columns.begin() + at, Column{"machine"});
-  for (size_t i = 0; i < cells.size(); ++i) {
-    auto& row = table.rows[i];
-    row.insert(row.begin() + at, machine_cell(*cells[i]));
-  }
-}
-
-// Puts the column behind "typical", of these cells.
-void add_typical_intervals(const std::vector<const ComparedCell*>& cells, Table& table) {
-  const auto at =
-      std::ranges::find(table.columns, "typical", &Column::name) - table.columns.begin() + 1;
-  table.columns.insert(table.columns.begin() + at, Column{"its 95% interval"});
-  for (size_t i = 0; i < cells.size(); ++i) {
-    const auto& typical = cells[i]->typical;
-    auto& row = table.rows[i];
-    row.insert(row.begin() + at, typical
-                                     ? share_spread(typical->ratio_interval, typical->ratio_range)
-                                     : TableCell::absent());
-  }
-}
-
 Table cell_table(const Comparison& c, Phase phase) {
-  std::vector<const ComparedCell*> shown;
   Table table{.columns =
                   columns_of("<stratum|<arm|base ms|noise|cand. ms|its noise|proc.|proc. noise|"
-                             "diff_ms|%diff|95% interval|typical|p_holm|<status")};
+                             "diff_ms|machine|%diff|95% interval|typical|its 95% interval|p_holm|"
+                             "<status")};
   for (const ComparedCell& cell : c.cells) {
     if (cell.phase != phase) continue;
-    shown.push_back(&cell);
-    table.rows.push_back({stratum_label(c.strata, *cell.stratum), cell.arm, mean_cell(cell.base),
-                          noise_cell(cell.base), mean_cell(cell.cand), noise_cell(cell.cand),
-                          process_cell(cell), process_noise_cell(cell),
-                          TableCell(cell.difference_ms, 3), signed_percent(cell.ratio - 1),
-                          share_spread(cell.ratio_interval, cell.ratio_range), typical_cell(cell),
-                          p_holm_cell(cell.p_holm), status_text(cell)});
+    table.rows.push_back(
+        {stratum_label(c.strata, *cell.stratum), cell.arm, mean_cell(cell.base),
+         noise_cell(cell.base), mean_cell(cell.cand), noise_cell(cell.cand), process_cell(cell),
+         process_noise_cell(cell), TableCell(cell.difference_ms, 3), machine_cell(cell),
+         signed_percent(cell.ratio - 1), share_spread(cell.ratio_interval, cell.ratio_range),
+         typical_cell(cell), cell_of(cell.typical, typical_spread), p_holm_cell(cell.p_holm),
+         status_text(cell)});
   }
-  if (any_machine(c)) add_machine_column(shown, table);
-  if (c.in_one_run) add_typical_intervals(shown, table);
+  if (!any_machine(c)) drop_column("machine", table);
+  if (!c.in_one_run) drop_column("its 95% interval", table);
   return table;
 }
 
 Table combined_table(const Comparison& c) {
-  std::vector<const ComparedCell*> shown;
-  Table table{.columns =
-                  columns_of("<phase|<arm|strata|%diff|95% interval|typical|p_holm|tost_p_holm|mde|"
-                             "<status")};
+  Table table{.columns = columns_of("<phase|<arm|strata|machine|%diff|95% interval|typical|p_holm|"
+                                    "tost_p_holm|mde|<status")};
   for (const ComparedCell& cell : c.combined) {
-    shown.push_back(&cell);
-    table.rows.push_back({phase_name(cell.phase), cell.arm, cell.strata,
+    table.rows.push_back({phase_name(cell.phase), cell.arm, cell.strata, machine_cell(cell),
                           signed_percent(cell.ratio - 1),
                           share_spread(cell.ratio_interval, cell.ratio_range), typical_cell(cell),
                           p_holm_cell(cell.p_holm), p_holm_cell(cell.tost_p_holm),
                           detectable_cell(cell.minimum_detectable), status_text(cell)});
   }
-  if (any_machine(c)) add_machine_column(shown, table);
+  if (!any_machine(c)) drop_column("machine", table);
   return table;
 }
 
@@ -112,19 +89,18 @@ std::vector<const ComparedCell*> by_weight(const Comparison& c) {
 
 // Two programs that took turns in one run are judged by their typical calls too.
 Table verdict_table(const Comparison& c) {
-  Table table{.columns = columns_of("<phase|<stratum|<arm|base ms|cand. ms|%diff|95% interval")};
-  if (c.in_one_run) table.columns.push_back({"typical"});
-  table.columns.push_back({"verdict", Align::kLeft});
+  Table table{.columns = columns_of(
+                  "<phase|<stratum|<arm|base ms|cand. ms|%diff|95% interval|typical|<verdict")};
   for (const ComparedCell* cell : by_weight(c)) {
     table.rows.push_back({phase_name(cell->phase),
                           TableCell(cell->stratum ? stratum_label(c.strata, *cell->stratum)
                                                   : fmt::format("all {}", cell->strata)),
                           cell->arm, mean_cell(cell->base), mean_cell(cell->cand),
                           signed_percent(cell->ratio - 1),
-                          share_spread(cell->ratio_interval, cell->ratio_range)});
-    if (c.in_one_run) table.rows.back().push_back(typical_cell(*cell));
-    table.rows.back().push_back(status_text(*cell));
+                          share_spread(cell->ratio_interval, cell->ratio_range),
+                          typical_cell(*cell), status_text(*cell)});
   }
+  if (!c.in_one_run) drop_column("typical", table);
   return table;
 }
 
@@ -307,40 +283,18 @@ Table flat_cells(const Comparison& c) {
                   "cmp_noise|diff_ms|ratio|ratio_low|ratio_high|ratio_range_low|ratio_range_high|"
                   "p_holm|tost_p_holm|mde|status|regression|ref_processes|cmp_processes|"
                   "ref_process_noise|cmp_process_noise|typical_ratio|machine_ratio")};
-  const auto low = [](const auto& of) { return of ? TableCell(of->low) : TableCell::absent(); };
-  const auto high = [](const auto& of) { return of ? TableCell(of->high) : TableCell::absent(); };
-  const auto ratio = [](const auto& of) { return of ? TableCell(of->ratio) : TableCell::absent(); };
   for (const ComparedCell& cell : c.cells) {
     const Stratum& s = c.strata[*cell.stratum];
-    table.rows.push_back({phase_name(s.phase),
-                          s.model,
-                          s.scenario,
-                          s.new_tokens,
-                          s.batch,
-                          cell.arm,
-                          cell.n_base,
-                          cell.n_cand,
-                          cell.base->mean_ms,
-                          cell.base->noise,
-                          cell.cand->mean_ms,
-                          cell.cand->noise,
-                          cell.difference_ms,
-                          cell.ratio,
-                          low(cell.ratio_interval),
-                          high(cell.ratio_interval),
-                          low(cell.ratio_range),
-                          high(cell.ratio_range),
-                          cell.p_holm,
-                          cell.tost_p_holm,
-                          cell.minimum_detectable,
-                          cell.verdict ? verdict_name(*cell.verdict) : "not_decided",
-                          TableCell(cell.alarm(), ""),
-                          cell.base->processes,
-                          cell.cand->processes,
-                          cell.base->process_noise,
-                          cell.cand->process_noise,
-                          ratio(cell.typical),
-                          ratio(cell.machine)});
+    table.rows.push_back(row_of(
+        phase_name(s.phase), s.model, s.scenario, s.new_tokens, s.batch, cell.arm, cell.n_base,
+        cell.n_cand, cell.base->mean_ms, cell.base->noise, cell.cand->mean_ms, cell.cand->noise,
+        cell.difference_ms, cell.ratio, low_cell(cell.ratio_interval),
+        high_cell(cell.ratio_interval), low_cell(cell.ratio_range), high_cell(cell.ratio_range),
+        cell.p_holm, cell.tost_p_holm, cell.minimum_detectable,
+        cell.verdict ? verdict_name(*cell.verdict) : "not_decided", TableCell(cell.alarm(), ""),
+        cell.base->processes, cell.cand->processes, cell.base->process_noise,
+        cell.cand->process_noise, cell_of(cell.typical, &TypicalCall::ratio),
+        cell_of(cell.machine, &MachineShare::ratio)));
   }
   return table;
 }

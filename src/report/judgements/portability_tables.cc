@@ -63,12 +63,14 @@ void add_claim_row(const Portability& of, const JudgedClaim& claim, const Robust
                         TableCell::if_any(index.reason)});
 }
 
-TableCell ratio_cell(const std::optional<SpreadRatio>& shown) {
-  return shown ? TableCell(shown->ratio, 4) : TableCell::absent();
+TableCell lost_cell(const PortedCondition& condition, size_t regime) {
+  const RegimeCell* cell = condition.cells[regime];
+  return cell == nullptr ? TableCell::absent() : TableCell(lost_of_text(cell->crashes));
 }
 
-TableCell shown_spread_cell(const std::optional<SpreadRatio>& shown) {
-  return shown ? spread_cell(shown->interval, shown->process_range) : TableCell::absent();
+TableCell crash_share_cell(const CrashRate& rate) {
+  return percent_cell(static_cast<double>(rate.lost) /
+                      static_cast<double>(std::max<int64_t>(rate.attempted, 1)));
 }
 
 }  // namespace
@@ -133,7 +135,7 @@ Table claim_regime_table(const Portability& of) {
     for (const ClaimInRegime& in : claim.regimes) {
       table.rows.push_back({claim_text(claim.claim.words), of.regimes[in.regime].name,
                             TableCell::if_any(join(in.axes, ", ")), claim_state_name(in.state),
-                            ratio_cell(in.shown), shown_spread_cell(in.shown),
+                            cell_of(in.shown, &SpreadRatio::ratio), spread_cell(in.shown),
                             p_holm_cell(in.p_holm), TableCell::if_any(in.reason)});
     }
   }
@@ -185,10 +187,7 @@ Table headline_table(const Portability& of) {
     table.rows.push_back(
         {of.regimes[cell.regime].name, cell.arm, cell.model_class, percent_cell(cell.prefill_gain),
          cell.gain_range ? shares(cell.gain_range, "range {} to {}") : shares(cell.gain_interval),
-         cell.prefill_strata, crashes ? TableCell(lost_of_text(*crashes)) : TableCell::absent(),
-         crashes ? percent_cell(static_cast<double>(crashes->lost) /
-                                static_cast<double>(std::max<int64_t>(crashes->attempted, 1)))
-                 : TableCell::absent(),
+         cell.prefill_strata, cell_of(crashes, lost_of_text), cell_of(crashes, crash_share_cell),
          crashes ? shares(crashes->interval) : TableCell::absent()});
   }
   return table;
@@ -202,14 +201,11 @@ Table moves_table(const Portability& of, size_t regime) {
     if (verdict.b != regime) continue;
     const PortedCondition& condition = of.conditions[verdict.condition];
     const Stratum& s = condition.stratum;
-    const auto lost = [&](size_t at) {
-      const RegimeCell* cell = condition.cells[at];
-      return cell == nullptr ? TableCell::absent() : TableCell(lost_of_text(cell->crashes));
-    };
     table.rows.push_back({phase_name(s.phase), s.model, prompt_name(s), s.new_tokens, s.batch,
                           condition.arm(), portability_verdict_name(verdict.verdict),
-                          ratio_cell(verdict.shown), shown_spread_cell(verdict.shown),
-                          lost(verdict.a), lost(verdict.b), TableCell::if_any(verdict.reason)});
+                          cell_of(verdict.shown, &SpreadRatio::ratio), spread_cell(verdict.shown),
+                          lost_cell(condition, verdict.a), lost_cell(condition, verdict.b),
+                          TableCell::if_any(verdict.reason)});
   }
   return table;
 }
@@ -235,39 +231,23 @@ Table verdict_table(const Portability& of) {
     const PortedCondition& condition = of.conditions[verdict.condition];
     const Stratum& s = condition.stratum;
     const Attribution& attribution = of.attributions[i];
-    const auto lost = [&](size_t regime) {
-      const RegimeCell* cell = condition.cells[regime];
-      return cell == nullptr ? TableCell::absent() : TableCell(lost_of_text(cell->crashes));
-    };
     const auto direction = [&](size_t regime) {
       const ArmDirection& in = of.directions[verdict.condition][regime];
       return in.ratio ? TableCell(verdict_name(in.decided)) : TableCell::absent();
     };
     const bool changed = is_change(verdict.verdict);
     table.rows.push_back(
-        {phase_name(s.phase),
-         s.model,
-         s.scenario,
-         s.new_tokens,
-         s.batch,
-         condition.arm(),
-         TableCell::if_any(condition.config.cache),
-         TableCell::if_any(condition.config.mode),
-         TableCell::if_any(condition.config.dynamic),
-         TableCell::if_any(condition.config.quantization),
-         of.regimes[verdict.a].name,
-         of.regimes[verdict.b].name,
-         portability_verdict_name(verdict.verdict),
-         ratio_cell(verdict.shown),
-         p_holm_cell(verdict.p_holm),
-         p_holm_cell(verdict.tost_p_holm),
-         lost(verdict.a),
-         lost(verdict.b),
-         direction(verdict.a),
-         direction(verdict.b),
-         changed ? TableCell::if_any(suspect_text(attribution)) : TableCell::absent(),
-         changed ? TableCell(control_state_name(attribution.control)) : TableCell::absent(),
-         TableCell::if_any(verdict.reason)});
+        row_of(phase_name(s.phase), s.model, s.scenario, s.new_tokens, s.batch, condition.arm(),
+               TableCell::if_any(condition.config.cache), TableCell::if_any(condition.config.mode),
+               TableCell::if_any(condition.config.dynamic),
+               TableCell::if_any(condition.config.quantization), of.regimes[verdict.a].name,
+               of.regimes[verdict.b].name, portability_verdict_name(verdict.verdict),
+               cell_of(verdict.shown, &SpreadRatio::ratio), p_holm_cell(verdict.p_holm),
+               p_holm_cell(verdict.tost_p_holm), lost_cell(condition, verdict.a),
+               lost_cell(condition, verdict.b), direction(verdict.a), direction(verdict.b),
+               changed ? TableCell::if_any(suspect_text(attribution)) : TableCell::absent(),
+               changed ? TableCell(control_state_name(attribution.control)) : TableCell::absent(),
+               TableCell::if_any(verdict.reason)));
   }
   return table;
 }

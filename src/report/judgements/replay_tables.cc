@@ -11,9 +11,7 @@ namespace assay {
 
 Table strategy_table(const Simulation& simulation, bool for_screen) {
   Table table{.columns = columns_of(
-                  for_screen ? "<strategy|p50_ms|p99_ms|requests_per_s|lost|compiles|regret"
-                             : "<strategy|<takes|p50_ms|p95_ms|p99_ms|requests_per_s|lost|"
-                               "compiles|regret")};
+                  "<strategy|<takes|p50_ms|p95_ms|p99_ms|requests_per_s|lost|compiles|regret")};
   const auto cell = [](const std::optional<SimulatedFigure>& figure, bool with_interval) {
     if (!figure) return TableCell::absent();
     const auto text = [](double value) { return format_significant(value, 3); };
@@ -36,17 +34,16 @@ Table strategy_table(const Simulation& simulation, bool for_screen) {
     return TableCell(std::move(shown));
   };
   for (const SimulatedStrategy& strategy : simulation.strategies) {
-    auto& row = table.rows.emplace_back();
-    row.push_back(strategy.name);
-    if (!for_screen) row.push_back(strategy.takes);
-    row.push_back(cell(strategy.p50_ms, !for_screen));
-    if (!for_screen) row.push_back(cell(strategy.p95_ms, true));
-    row.push_back(cell(strategy.p99_ms, true));
-    row.push_back(cell(strategy.per_s, !for_screen));
     const bool there = strategy.unavailable.empty();
-    row.push_back(there ? TableCell(strategy.lost, 3) : TableCell::absent());
-    row.push_back(there ? TableCell(strategy.compilations, 3) : TableCell::absent());
-    row.push_back(percent(strategy.regret));
+    table.rows.push_back({strategy.name, strategy.takes, cell(strategy.p50_ms, !for_screen),
+                          cell(strategy.p95_ms, true), cell(strategy.p99_ms, true),
+                          cell(strategy.per_s, !for_screen),
+                          there ? TableCell(strategy.lost, 3) : TableCell::absent(),
+                          there ? TableCell(strategy.compilations, 3) : TableCell::absent(),
+                          percent(strategy.regret)});
+  }
+  if (for_screen) {
+    for (const char* name : {"takes", "p95_ms"}) drop_column(name, table);
   }
   return table;
 }

@@ -184,28 +184,21 @@ Table rule_screen_table(const Route& route) {
   const bool several_new =
       std::ranges::any_of(new_tokens, [](const auto& of) { return of.second.size() > 1; }) ||
       std::ranges::any_of(rules, [](const auto& rule) { return rule.new_tokens_span > 0; });
-  Table table;
-  table.columns.push_back({"phase", Align::kLeft});
-  if (models.size() > 1) table.columns.push_back({"model", Align::kLeft});
-  if (batches.size() > 1) table.columns.push_back({"batch"});
-  table.columns.push_back({several_new ? kPromptColumn : "tokens"});
-  if (several_new) table.columns.push_back({"new"});
-  table.columns.push_back({"take", Align::kLeft});
-  const bool several_fallbacks = !falls_back_alike(route.policy);
-  if (several_fallbacks) table.columns.push_back({"fallback", Align::kLeft});
-  table.columns.push_back({"ratio", Align::kLeft, true});
-  table.columns.push_back({"verdict", Align::kLeft});
+  Table table{.columns =
+                  columns_of("<phase|<model|batch|prompt|new|<take|<fallback|=ratio|<verdict")};
   for (const PolicyRule& rule : rules) {
-    auto& row = table.rows.emplace_back();
-    row.push_back(phase_name(rule.phase));
-    if (models.size() > 1) row.push_back(rule.model);
-    if (batches.size() > 1) row.push_back(rule.batch);
-    row.push_back(lengths_text(rule.shortest, rule.longest));
-    if (several_new) row.push_back(TableCell::if_any(new_tokens_text(rule)));
-    row.push_back(rule.arm.empty() ? TableCell("NONE") : TableCell(rule.arm));
-    if (several_fallbacks) row.push_back(TableCell::if_any(rule.fallback));
-    row.push_back(TableCell::if_any(ratio_text(rule, 2)));
-    row.push_back(screen_verdict(rule));
+    table.rows.push_back({phase_name(rule.phase), rule.model, rule.batch,
+                          lengths_text(rule.shortest, rule.longest),
+                          TableCell::if_any(new_tokens_text(rule)),
+                          rule.arm.empty() ? "NONE" : rule.arm, TableCell::if_any(rule.fallback),
+                          TableCell::if_any(ratio_text(rule, 2)), screen_verdict(rule)});
+  }
+  if (models.size() <= 1) drop_column("model", table);
+  if (batches.size() <= 1) drop_column("batch", table);
+  if (falls_back_alike(route.policy)) drop_column("fallback", table);
+  if (!several_new) {
+    drop_column("new", table);
+    std::ranges::find(table.columns, kPromptColumn, &Column::name)->name = "tokens";
   }
   return table;
 }

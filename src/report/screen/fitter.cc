@@ -82,15 +82,6 @@ size_t table_width(const Table& table, std::optional<size_t> columns) {
   return widest;
 }
 
-bool drop_column(std::string_view name, Table& table) {
-  const auto at = std::ranges::find(table.columns, name, &Column::name);
-  if (at == table.columns.end()) return false;
-  const auto place = at - table.columns.begin();
-  table.columns.erase(at);
-  for (auto& row : table.rows) row.erase(row.begin() + place);
-  return true;
-}
-
 ScreenLines screen_lines(const std::string& text, size_t indent, size_t most, size_t columns) {
   return wrapped_lines(shown_line(text), columns, indent, most);
 }

@@ -43,8 +43,6 @@ void add_part(const ScreenPart& part, size_t lines, std::string_view where, size
 
 // Columns of the table's widest line, where it is rendered for so many.
 size_t table_width(const Table& table, std::optional<size_t> columns = std::nullopt);
-// Takes away the column of this name. False: there is none.
-bool drop_column(std::string_view name, Table& table);
 
 // A sentence in lines of a screen of so many columns.
 ScreenLines screen_lines(const std::string& text, size_t indent, size_t most, size_t columns);

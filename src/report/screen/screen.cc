@@ -43,26 +43,23 @@ void add_wrapped(const std::string& text, size_t columns, Lines& out) {
 constexpr size_t kMostClosingLines = 6;  // where the path is longer than a line
 
 // Whole paths, on lines of their own, so that they can be copied.
-Lines closing_lines_of_bundle(const std::string& bundle, size_t columns) {
-  const std::filesystem::path folder(bundle);
+Lines closing_lines(ScreenOf of, const std::string& path, size_t columns) {
+  const bool bundle = of == ScreenOf::kBundle;
+  const std::filesystem::path folder(path);
+  const Lines whole =
+      bundle ? Lines{fmt::format("findings: {}", (folder / "analysis" / "findings.json").string()),
+                     fmt::format("in full:  assay analyze --full {}", path),
+                     fmt::format("report:   {}", (folder / "report.html").string())}
+             : Lines{fmt::format("findings: {}", path),
+                     fmt::format("in full:  assay analyze --full --from-findings {}", path),
+                     fmt::format("report:   assay report --from-findings {} -o report.html", path)};
   Lines lines;
-  add_wrapped(fmt::format("findings: {}", (folder / "analysis" / "findings.json").string()),
-              columns, lines);
-  add_wrapped(fmt::format("in full:  assay analyze --full {}", bundle), columns, lines);
-  add_wrapped(fmt::format("report:   {}", (folder / "report.html").string()), columns, lines);
+  for (const std::string& line : whole) add_wrapped(line, columns, lines);
   if (lines.size() <= kMostClosingLines) return lines;
-  return {"in full: assay analyze --full BUNDLE",
-          "findings: analysis/findings.json, report: report.html, both in the bundle"};
-}
-
-Lines closing_lines_of_file(const std::string& file, size_t columns) {
-  Lines lines;
-  add_wrapped(fmt::format("findings: {}", file), columns, lines);
-  add_wrapped(fmt::format("in full:  assay analyze --full --from-findings {}", file), columns,
-              lines);
-  add_wrapped(fmt::format("report:   assay report --from-findings {} -o report.html", file),
-              columns, lines);
-  if (lines.size() <= kMostClosingLines) return lines;
+  if (bundle) {
+    return {"in full: assay analyze --full BUNDLE",
+            "findings: analysis/findings.json, report: report.html, both in the bundle"};
+  }
   return {"in full: assay analyze --full --from-findings FILE",
           "report:  assay report --from-findings FILE -o report.html"};
 }
@@ -249,8 +246,7 @@ std::vector<ScreenPart> parts_for(const Findings& findings, size_t room, size_t 
 std::string render_screen(const Findings& findings, const std::string& path, ScreenOf of,
                           size_t columns) {
   Lines lines = measured_lines(findings, columns);
-  const Lines closing = of == ScreenOf::kBundle ? closing_lines_of_bundle(path, columns)
-                                                : closing_lines_of_file(path, columns);
+  const Lines closing = closing_lines(of, path, columns);
   const size_t room = kScreenLines - lines.size() - closing.size() - 1;
   const std::vector<ScreenPart> parts = parts_for(findings, room, columns);
   size_t fixed = 0;

@@ -29,13 +29,6 @@ std::string combined_verdict(const Contrast& contrast) {
   return fmt::format("none: {} lost", contrast.lost_strata);
 }
 
-// The ratio of typical calls and its interval.
-void add_typical_cells(const Contrast& c, std::vector<TableCell>& row) {
-  row.push_back(c.typical ? TableCell(c.typical->ratio) : TableCell::absent());
-  row.push_back(c.typical ? spread_cell(c.typical->interval, c.typical->process_range)
-                          : TableCell::absent());
-}
-
 Table combined_table(const Findings& findings, Phase phase) {
   Table table{"Combined over strata",
               columns_of("<arm|strata|ratio|95% interval|typical|95% interval|<verdict|"
@@ -43,12 +36,10 @@ Table combined_table(const Findings& findings, Phase phase) {
               {}};
   for (const Contrast& c : findings.combined) {
     if (c.phase != phase) continue;
-    std::vector<TableCell> row = {arm_label(findings, c.arm, phase), strata_text(c), c.ratio,
-                                  spread_cell(c.ratio_interval, c.ratio_process_range)};
-    add_typical_cells(c, row);
-    row.push_back(combined_verdict(c));
-    row.push_back(verdict_counts(c));
-    table.rows.push_back(std::move(row));
+    table.rows.push_back({arm_label(findings, c.arm, phase), strata_text(c), c.ratio,
+                          spread_cell(c.ratio_interval, c.ratio_process_range),
+                          cell_of(c.typical, &SpreadRatio::ratio), spread_cell(c.typical),
+                          combined_verdict(c), verdict_counts(c)});
   }
   return table;
 }
@@ -59,10 +50,9 @@ Table combined_tests_table(const Findings& findings, Phase phase) {
   for (const Contrast& c : findings.combined) {
     if (c.phase != phase) continue;
     table.rows.push_back({arm_label(findings, c.arm, phase), TableCell(c.widening.error, 3),
-                          c.test ? TableCell(c.test->statistic) : TableCell::absent(),
-                          c.test ? TableCell(c.test->df) : TableCell::absent(),
-                          p_holm_cell(c.p_holm), p_holm_cell(c.tost_p_holm),
-                          percent_cell(c.minimum_detectable)});
+                          cell_of(c.test, &stats::TestResult::statistic),
+                          cell_of(c.test, &stats::TestResult::df), p_holm_cell(c.p_holm),
+                          p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable)});
   }
   return table;
 }
@@ -83,25 +73,18 @@ Table stratum_table(const Findings& findings, Phase phase) {
   return table;
 }
 
-std::vector<TableCell> opening(const Findings& findings, const Contrast& c) {
-  return {stratum_label(findings, *c.stratum), arm_label(findings, c.arm, *c.stratum)};
-}
-
 Table difference_table(const Findings& findings, Phase phase) {
   Table table{"Differences of means",
               columns_of("<stratum|<arm|difference_ms|95% interval|widening|t|df|p"),
               {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
-    const auto absent = TableCell::absent();
-    std::vector<TableCell> row = opening(findings, c);
-    row.push_back(c.difference_ms);
-    row.push_back(spread_cell(c.difference_interval_ms, c.difference_process_range_ms));
-    row.push_back(TableCell(c.widening.error, 3));
-    row.push_back(c.test ? TableCell(c.test->statistic) : absent);
-    row.push_back(c.test ? TableCell(c.test->df) : absent);
-    row.push_back(c.test ? p_cell(c.test->p, c.test->log_p) : absent);
-    table.rows.push_back(std::move(row));
+    table.rows.push_back(
+        {stratum_label(findings, *c.stratum), arm_label(findings, c.arm, *c.stratum),
+         c.difference_ms, spread_cell(c.difference_interval_ms, c.difference_process_range_ms),
+         TableCell(c.widening.error, 3), cell_of(c.test, &stats::TestResult::statistic),
+         cell_of(c.test, &stats::TestResult::df),
+         cell_of(c.test, [](const auto& test) { return p_cell(test.p, test.log_p); })});
   }
   return table;
 }
@@ -112,12 +95,10 @@ Table typical_table(const Findings& findings, Phase phase) {
               {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
-    std::vector<TableCell> row = opening(findings, c);
-    row.push_back(c.median_ratio);
-    add_typical_cells(c, row);
-    row.push_back(
-        fmt::format("{}/{} {}", c.units_arm, c.units_baseline, contrast_unit_name(c.unit)));
-    table.rows.push_back(std::move(row));
+    table.rows.push_back(
+        {stratum_label(findings, *c.stratum), arm_label(findings, c.arm, *c.stratum),
+         c.median_ratio, cell_of(c.typical, &SpreadRatio::ratio), spread_cell(c.typical),
+         fmt::format("{}/{} {}", c.units_arm, c.units_baseline, contrast_unit_name(c.unit))});
   }
   return table;
 }
@@ -207,12 +188,10 @@ Table effect_table(const Findings& findings, Phase phase) {
   Table table{"Effect sizes of single rows", columns_of("<stratum|<arm|d|g|U|A"), {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
-    std::vector<TableCell> row = opening(findings, c);
-    row.push_back(TableCell(c.cohen_d, 3));
-    row.push_back(TableCell(c.hedges_g, 3));
-    row.push_back(c.mann_whitney_u);
-    row.push_back(TableCell(c.vargha_delaney_a, 3));
-    table.rows.push_back(std::move(row));
+    table.rows.push_back({stratum_label(findings, *c.stratum),
+                          arm_label(findings, c.arm, *c.stratum), TableCell(c.cohen_d, 3),
+                          TableCell(c.hedges_g, 3), c.mann_whitney_u,
+                          TableCell(c.vargha_delaney_a, 3)});
   }
   return table;
 }

@@ -15,57 +15,18 @@ bool has_energy(const Findings& findings, Phase phase) {
   });
 }
 
-Table warm_table(bool energy) {
-  Table table{.columns =
-                  columns_of("<stratum|<arm|n|mean|95% interval|median|sd|p90|p95|p99|max|tok/s")};
-  if (energy) {
-    table.columns.push_back({"J/token"});
-    table.columns.push_back({"its interval"});
-  }
-  return table;
-}
-
-std::vector<TableCell> warm_row(const Findings& findings, const Latency& l, bool energy) {
-  std::vector<TableCell> row = {stratum_label(findings, l.stratum),
-                                arm_label(findings, l.arm, l.stratum),
-                                l.n,
-                                l.mean,
-                                spread_cell(l.mean_interval, l.mean_process_range),
-                                l.median,
-                                TableCell(l.sd, 3),
-                                l.p90,
-                                l.p95,
-                                l.p99,
-                                l.max,
-                                l.tokens_per_s};
-  if (energy) {
-    row.push_back(TableCell(l.joules_per_token, 3));
-    row.push_back(spread_cell(l.joules_interval, std::nullopt));
-  }
-  return row;
-}
-
-Table cold_table() {
-  return {
-      "Cold samples, ms (warm-ups and first calls; not in the table above; mean_all: of warm and "
-      "cold rows)",
-      columns_of("<stratum|<arm|n_cold|median_cold|max_cold|median_warm|cold/warm|mean|"
-                 "mean_all"),
-      {}};
+std::vector<TableCell> warm_row(const Findings& findings, const Latency& l) {
+  return row_of(stratum_label(findings, l.stratum), arm_label(findings, l.arm, l.stratum), l.n,
+                l.mean, spread_cell(l.mean_interval, l.mean_process_range), l.median,
+                TableCell(l.sd, 3), l.p90, l.p95, l.p99, l.max, l.tokens_per_s,
+                TableCell(l.joules_per_token, 3), interval_cell(l.joules_interval));
 }
 
 std::vector<TableCell> cold_row(const Findings& findings, const Latency& l) {
   std::optional<double> ratio;
   if (l.cold_median && l.median) ratio = *l.cold_median / *l.median;
-  return {stratum_label(findings, l.stratum),
-          arm_label(findings, l.arm, l.stratum),
-          l.cold_n,
-          l.cold_median,
-          l.cold_max,
-          l.median,
-          TableCell(ratio, 3),
-          l.mean,
-          l.mean_with_cold};
+  return row_of(stratum_label(findings, l.stratum), arm_label(findings, l.arm, l.stratum), l.cold_n,
+                l.cold_median, l.cold_max, l.median, TableCell(ratio, 3), l.mean, l.mean_with_cold);
 }
 
 }  // namespace
@@ -90,12 +51,20 @@ ReportSection latency_section(const Findings& findings, Phase phase, Detail deta
                     "processes or of one's rows); \"-\": no row is.",
                     phase == Phase::kPrefill ? "of the prompts" : "produced"));
   }
-  Table warm = warm_table(energy);
-  Table cold = cold_table();
+  Table warm{.columns =
+                 columns_of("<stratum|<arm|n|mean|95% interval|median|sd|p90|p95|p99|max|tok/s|"
+                            "J/token|its interval")};
+  Table cold{
+      "Cold samples, ms (warm-ups and first calls; not in the table above; mean_all: of warm and "
+      "cold rows)",
+      columns_of("<stratum|<arm|n_cold|median_cold|max_cold|median_warm|cold/warm|mean|mean_all")};
   for (const Latency& latency : findings.latencies) {
     if (findings.strata[latency.stratum].phase != phase) continue;
-    warm.rows.push_back(warm_row(findings, latency, energy));
+    warm.rows.push_back(warm_row(findings, latency));
     if (latency.cold_n > 0) cold.rows.push_back(cold_row(findings, latency));
+  }
+  if (!energy) {
+    for (const char* name : {"J/token", "its interval"}) drop_column(name, warm);
   }
   section.tables.push_back(std::move(warm));
   if (detail != Detail::kSummary && !cold.rows.empty()) section.tables.push_back(std::move(cold));

@@ -35,21 +35,17 @@ ReportSection read_section(const Findings& findings) {
         "TFLOP/s: multiplications and additions of a prompt's products and attention, divided by "
         "its time. Its limit: the best of some products of 8192 rows through the GPU's library.");
   }
-  Table table{.columns = columns_of("<stratum|<arm|GB/s|limit_GB/s|share")};
-  if (prompts) {
-    for (const char* name : {"TFLOP/s", "limit_TFLOP/s", "share of it"}) {
-      table.columns.push_back({name});
-    }
-  }
+  Table table{.columns = columns_of(
+                  "<stratum|<arm|GB/s|limit_GB/s|share|TFLOP/s|limit_TFLOP/s|share of it")};
   for (const ReadShare& share : findings.read_shares) {
-    std::vector<TableCell>& row = table.rows.emplace_back();
-    row = {stratum_label(findings, share.stratum), share.arm, TableCell(share.bytes_per_s / 1e9, 3),
-           TableCell(share.limit_bytes_per_s / 1e9, 3), percent_cell(share.share())};
-    if (!prompts) continue;
-    row.push_back(tera_cell(share.operations_per_s));
-    row.push_back(tera_cell(share.limit_operations_per_s));
-    const auto of_limit = share.operations_share();
-    row.push_back(of_limit ? percent_cell(*of_limit) : TableCell::absent());
+    table.rows.push_back(
+        {stratum_label(findings, share.stratum), share.arm, TableCell(share.bytes_per_s / 1e9, 3),
+         TableCell(share.limit_bytes_per_s / 1e9, 3), percent_cell(share.share()),
+         tera_cell(share.operations_per_s), tera_cell(share.limit_operations_per_s),
+         percent_cell(share.operations_share())});
+  }
+  if (!prompts) {
+    for (const char* name : {"TFLOP/s", "limit_TFLOP/s", "share of it"}) drop_column(name, table);
   }
   section.tables.push_back(std::move(table));
   return section;

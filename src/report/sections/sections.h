@@ -63,6 +63,10 @@ TableCell interval_cell(const std::optional<stats::Interval>& interval, int digi
 // The same, or "range 0.84-0.86" of processes that are too few for an interval.
 TableCell spread_cell(const std::optional<stats::Interval>& interval,
                       const std::optional<stats::Interval>& process_range);
+TableCell spread_cell(const std::optional<SpreadRatio>& ratio);
+// The interval's ends alone.
+TableCell low_cell(const std::optional<stats::Interval>& interval);
+TableCell high_cell(const std::optional<stats::Interval>& interval);
 // p below the smallest double by its logarithm: "1e-4211".
 TableCell p_cell(double p, double log_p);
 // An adjusted p, which may be too small for a double.

@@ -14,17 +14,10 @@ std::string ran_as(const Tail& tail) {
 }
 
 std::vector<TableCell> tail_row(const Findings& findings, const Tail& tail) {
-  return {stratum_label(findings, tail.stratum),
-          tail.arm,
-          ran_as(tail),
-          tail.p50,
-          tail.high,
-          TableCell(tail.high / tail.p50, 3),
-          tail.slow,
-          tail.slow_recompiled,
-          tail.high_without,
-          tail.p50_ratio,
-          spread_cell(tail.ratio_interval, tail.ratio_process_range)};
+  return row_of(stratum_label(findings, tail.stratum), tail.arm, ran_as(tail), tail.p50, tail.high,
+                TableCell(tail.high / tail.p50, 3), tail.slow, tail.slow_recompiled,
+                tail.high_without, tail.p50_ratio,
+                spread_cell(tail.ratio_interval, tail.ratio_process_range));
 }
 
 }  // namespace

@@ -17,10 +17,6 @@ struct CountColumn {
   bool zero_tells = true;  // else a column of zeros is left out
 };
 
-TableCell count_cell(const std::optional<int64_t>& value) {
-  return value ? TableCell(*value) : TableCell::absent();
-}
-
 TableCell ms_cell(const std::optional<int64_t>& ns) {
   return ns ? TableCell(static_cast<double>(*ns) / 1e6) : TableCell::absent();
 }
@@ -39,12 +35,13 @@ Table profile_table(const Findings& findings) {
                   "copies|syncs")};
   for (const CellProfile& profile : findings.profiles) {
     if (!profile.missing.empty()) continue;
-    table.rows.push_back({phase_of(findings, profile.stratum),
-                          stratum_label(findings, profile.stratum), profile.arm,
-                          ms_cell(profile.wall_ns), count_cell(profile.kernels),
-                          count_cell(profile.distinct_kernels), count_cell(profile.launch_calls),
-                          ms_cell(profile.gpu_busy_ns), ms_cell(profile.gpu_gap_ns),
-                          count_cell(profile.copies), count_cell(profile.synchronizations)});
+    table.rows.push_back(
+        {phase_of(findings, profile.stratum), stratum_label(findings, profile.stratum), profile.arm,
+         ms_cell(profile.wall_ns), cell_of(profile.kernels, std::identity()),
+         cell_of(profile.distinct_kernels, std::identity()),
+         cell_of(profile.launch_calls, std::identity()), ms_cell(profile.gpu_busy_ns),
+         ms_cell(profile.gpu_gap_ns), cell_of(profile.copies, std::identity()),
+         cell_of(profile.synchronizations, std::identity())});
   }
   return table;
 }
@@ -115,16 +112,13 @@ ReportSection compile_cost_section(const Findings& findings) {
   const std::vector<CountColumn> counts = counts_reported(findings);
   for (const CountColumn& count : counts) table.columns.push_back({count.name});
   for (const CompileCost& cost : findings.compile_costs) {
-    std::vector<TableCell> row = {phase_of(findings, cost.stratum),
-                                  stratum_label(findings, cost.stratum),
-                                  cost.arm,
-                                  compiler_real_name(cost.compiler_real),
-                                  TableCell(cost.prepare_s, 3),
-                                  TableCell(cost.later_prepare_s, 3),
-                                  TableCell(cost.compile_s, 3)};
+    std::vector<TableCell> row =
+        row_of(phase_of(findings, cost.stratum), stratum_label(findings, cost.stratum), cost.arm,
+               compiler_real_name(cost.compiler_real), TableCell(cost.prepare_s, 3),
+               TableCell(cost.later_prepare_s, 3), TableCell(cost.compile_s, 3));
     if (parity) row.push_back(TableCell(cost.parity_compile_s, 3));
     for (const CountColumn& count : counts)
-      row.push_back(count_cell(count_of(cost.counts, count.counter)));
+      row.push_back(cell_of(count_of(cost.counts, count.counter), std::identity()));
     table.rows.push_back(std::move(row));
     if (cost.problem.empty()) continue;
     section.lines.push_back(fmt::format("{} {} {}: {}", phase_of(findings, cost.stratum),
