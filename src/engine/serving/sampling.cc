@@ -4,6 +4,7 @@
 #include "engine/serving/sampling.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -22,25 +23,15 @@ struct Candidate {
 };
 
 // e^x in units of 2^-40, for x <= 0; 2^-40 is e^-27.7. Taylor's series around multiples
-// of ln 2 gives it to about an fp64's last place.
+// of ln 2 gives it to 2^-46 of itself.
 uint64_t weight_of(double x) {
   if (!(x > -28)) return 0;
   const auto k = static_cast<int>(x * 1.4426950408889634 - 0.5);
   double r = x - k * 0.693147180369123816490e+00;  // the product has no more than 53 bits
   r = r - k * 1.90821492927058770002e-10;
-  constexpr double kParts[] = {1.0 / 6227020800,
-                               1.0 / 479001600,
-                               1.0 / 39916800,
-                               1.0 / 3628800,
-                               1.0 / 362880,
-                               1.0 / 40320,
-                               1.0 / 5040,
-                               1.0 / 720,
-                               1.0 / 120,
-                               1.0 / 24,
-                               1.0 / 6,
-                               0.5,
-                               1.0};
+  constexpr double kParts[] = {1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
+                               1.0 / 5040,     1.0 / 720,     1.0 / 120,    1.0 / 24,
+                               1.0 / 6,        0.5,           1.0};
   double p = kParts[0];
   for (size_t i = 1; i < std::size(kParts); ++i) p = p * r + kParts[i];
   p = p * r + 1.0;
@@ -57,29 +48,37 @@ Status above_zero(std::string_view name, double value, double most) {
   return bad_input("{}: expected more than 0 and at most {}, found {}", name, most, value);
 }
 
-bool likelier(const Candidate& a, const Candidate& b) {
-  return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
-}
-
 uint64_t mass_of(const std::vector<Candidate>& candidates) {
   uint64_t mass = 0;
   for (const Candidate& candidate : candidates) mass += candidate.weight;
   return mass;
 }
 
-// Keeps the fewest likeliest that have this share of the mass. They leave a heap one by one: most
-// of a vocabulary is never sorted.
-void keep_mass(std::vector<Candidate>& candidates, double share) {
-  const auto all = static_cast<double>(mass_of(candidates));
-  const uint64_t enough = std::max<uint64_t>(static_cast<uint64_t>(share * all), 1);
-  const auto comes_later = [](const Candidate& a, const Candidate& b) { return likelier(b, a); };
-  std::ranges::make_heap(candidates, comes_later);
-  auto end = candidates.end();
-  for (uint64_t mass = 0; end != candidates.begin() && mass < enough;) {
-    std::ranges::pop_heap(candidates.begin(), end, comes_later);
-    mass += (--end)->weight;
+// Keeps so many of the likeliest or, by weight, the fewest of them that have so much together;
+// there must be as much. Digit by digit of the weight that the last of them has: nothing is sorted.
+void keep_likeliest(std::vector<Candidate>& candidates, uint64_t wanted, bool by_weight) {
+  constexpr int kBits = 9, kDigits = 5;
+  uint64_t least = 0, above = 0;  // the last one's digits so far; what comes ahead of all these
+  for (int shift = (kDigits - 1) * kBits; shift >= 0; shift -= kBits) {
+    std::array<uint64_t, 1 << kBits> of_digit{};
+    for (const Candidate& one : candidates) {
+      if (one.weight >> shift >> kBits != least) continue;
+      of_digit[(one.weight >> shift) % of_digit.size()] += by_weight ? one.weight : 1;
+    }
+    size_t digit = of_digit.size() - 1;
+    while (above + of_digit[digit] < wanted) above += of_digit[digit--];
+    least = least << kBits | digit;
+    if (digit > 0) {
+      std::erase_if(candidates, [&](const Candidate& one) { return one.weight >> shift < least; });
+    }
   }
-  candidates.erase(candidates.begin(), end);
+  uint64_t equal = by_weight ? (wanted - above + least - 1) / least : wanted - above;
+  std::erase_if(candidates, [&](const Candidate& one) {
+    if (one.weight != least) return false;
+    if (equal == 0) return true;
+    --equal;
+    return false;
+  });
 }
 
 }  // namespace
@@ -165,17 +164,18 @@ int32_t Sampler::choose(std::span<const float> logits) const {
 int32_t Sampler::draw(const std::vector<double>& logits, size_t largest) const {
   std::vector<Candidate> left;
   const uint64_t least = least_weight(sampling_.min_p);
+  const double scale = 1 / sampling_.temperature;
   for (size_t id = 0; id < logits.size(); ++id) {
-    const uint64_t weight = weight_of((logits[id] - logits[largest]) / sampling_.temperature);
+    const uint64_t weight = weight_of((logits[id] - logits[largest]) * scale);
     if (weight >= least) left.push_back({weight, static_cast<int32_t>(id)});
   }
-  const bool bounded = sampling_.top_k > 0 && sampling_.top_k < std::ssize(left);
-  if (bounded) {
-    std::ranges::partial_sort(left, left.begin() + sampling_.top_k, &likelier);
-    left.resize(static_cast<size_t>(sampling_.top_k));
+  const auto top_k = static_cast<uint64_t>(sampling_.top_k);
+  if (top_k > 0 && top_k < left.size()) keep_likeliest(left, top_k, false);
+  if (sampling_.top_p < 1) {
+    const auto all = static_cast<double>(mass_of(left));
+    const auto share = static_cast<uint64_t>(sampling_.top_p * all);
+    keep_likeliest(left, std::max<uint64_t>(share, 1), true);
   }
-  if (sampling_.top_p < 1) keep_mass(left, sampling_.top_p);
-  std::ranges::sort(left, {}, &Candidate::id);
   const uint64_t mass = mass_of(left);
   const double share = Random(sampling_.seed, chosen_count_).uniform();
   const uint64_t at = std::min(static_cast<uint64_t>(share * static_cast<double>(mass)), mass - 1);

@@ -19,7 +19,7 @@ struct Wishes {
 };
 enum : unsigned { SEEN = 1u << 31 };
 
-// Sums over the block, the same in every thread; and of the threads before this one.
+// A sum over the block, the same in every thread.
 __device__ __forceinline__ u64 block_total(u64 x) {
   __shared__ u64 totals[WARPS];
   #pragma unroll
@@ -31,29 +31,28 @@ __device__ __forceinline__ u64 block_total(u64 x) {
   for (int i = 0; i < WARPS; ++i) x += totals[i];
   return x;
 }
-__device__ __forceinline__ u64 block_before(u64 x) {
-  __shared__ u64 all[THREADS];
-  __syncthreads();
-  all[threadIdx.x] = x;
-  __syncthreads();
-  if (warp_of_thread() == 0) {
-    u64 own = 0;
-    for (int i = 0; i < WARPS; ++i) own += all[lane_of_thread() * WARPS + i];
-    u64 through = own;
-    #pragma unroll
-    for (int offset = 1; offset < 32; offset *= 2) {
-      const u64 other = __shfl_sync(~0u, through, lane_of_thread() - offset & 31);
-      if (lane_of_thread() >= offset) through += other;
-    }
-    u64 before = through - own;
-    for (int i = 0; i < WARPS; ++i) {
-      const u64 of_thread = all[lane_of_thread() * WARPS + i];
-      all[lane_of_thread() * WARPS + i] = before;
-      before += of_thread;
-    }
+// The sum of the lanes through this one.
+__device__ __forceinline__ u64 warp_through(u64 x) {
+  #pragma unroll
+  for (int offset = 1; offset < 32; offset *= 2) {
+    const u64 other = __shfl_sync(~0u, x, lane_of_thread() - offset & 31);
+    if (lane_of_thread() >= offset) x += other;
   }
-  __syncthreads();
-  return all[threadIdx.x];
+  return x;
+}
+// Calls `use` for elements begin, begin + step ... below `end`; loads are a batch ahead of it.
+template <typename T, typename Use>
+__device__ __forceinline__ void each(const T* values, long begin, long end, int step, const Use& use) {
+  enum { BATCH = 8 };
+  long i = begin;
+  for (; i + (BATCH - 1) * step < end; i += BATCH * step) {
+    T batch[BATCH];
+    #pragma unroll
+    for (int k = 0; k < BATCH; ++k) batch[k] = values[i + k * step];
+    #pragma unroll
+    for (int k = 0; k < BATCH; ++k) use(i + k * step, batch[k]);
+  }
+  for (; i < end; i += step) use(i, values[i]);
 }
 // The first of the largest values, NaN above all.
 __device__ __forceinline__ bool comes_first(double x, long i, double y, long j) {
@@ -87,11 +86,11 @@ __device__ u64 weight_of(double x) {
   const int k = (int)scaled;
   double r = __dadd_rn(x, -__dmul_rn((double)k, 0.693147180369123816490e+00));
   r = __dadd_rn(r, -__dmul_rn((double)k, 1.90821492927058770002e-10));
-  const double parts[13] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
-                            1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0};
+  const double parts[11] = {1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
+                            1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0};
   double p = parts[0];
   #pragma unroll
-  for (int i = 1; i < 13; ++i) p = __dadd_rn(__dmul_rn(p, r), parts[i]);
+  for (int i = 1; i < 11; ++i) p = __dadd_rn(__dmul_rn(p, r), parts[i]);
   p = __dadd_rn(__dmul_rn(p, r), 1.0);
   return (u64)__dmul_rn(p, __longlong_as_double((long long)(1023 + 40 + k) << 52));
 }
@@ -112,42 +111,38 @@ __device__ double uniform_of(u64 seed, u64 stream) {
   return __dmul_rn((double)(((five << 7 | five >> 57) * 9) >> 11), 1.1102230246251565e-16);
 }
 
-// Tokens in the order of their weights, equal ones in that of ids: a cut keeps those above `weight`
-// and the first `equal` of those that have it.
+// Tokens in the order of their weights, equal ones in that of ids: a cut keeps those above `weight`,
+// which weigh `above` together, and the first `equal` of those that have it.
 struct Cut {
-  u64 weight, equal;
+  u64 weight, equal, above;
 };
+__device__ u64 mass_of(const Cut& cut) { return cut.above + cut.equal * cut.weight; }
 // Where tokens above `low.weight`, counted or weighed, reach `wanted`, which they do.
 __device__ Cut find_cut(const u64* weights, long vocab, const Cut& low, u64 wanted, bool by_weight) {
-  enum { BITS = 9, BINS = 1 << BITS };
+  enum { BITS = 11, BINS = 1 << BITS, BINS_OF_LANE = BINS / 32 };
   __shared__ u64 bins[BINS];
   __shared__ u64 chosen, above_chosen;
   u64 prefix = 0, above = 0;
-  for (int shift = 4 * BITS; shift >= 0; shift -= BITS) {
+  for (int shift = 3 * BITS; shift >= 0; shift -= BITS) {
     for (int i = threadIdx.x; i < BINS; i += THREADS) bins[i] = 0;
     __syncthreads();
-    for (long i = threadIdx.x; i < vocab; i += THREADS) {
-      const u64 weight = weights[i];
+    each(weights, threadIdx.x, vocab, THREADS, [&](long, u64 weight) {
       const u64 digit = weight >> shift & BINS - 1;
-      if (weight <= low.weight || weight >> shift >> BITS != prefix || digit == 0) continue;
-      atomicAdd(&bins[digit], by_weight ? weight : 1ull);
-    }
+      if (weight > low.weight && weight >> shift >> BITS == prefix && digit != 0) {
+        atomicAdd(&bins[digit], by_weight ? weight : 1ull);
+      }
+    });
     __syncthreads();
     if (warp_of_thread() == 0) {
       u64 own = 0;  // of the lane's bins, the highest first
-      const int first = BINS - 1 - lane_of_thread() * (BINS / 32);
-      for (int i = 0; i < BINS / 32; ++i) own += bins[first - i];
-      u64 through = own;
-      #pragma unroll
-      for (int offset = 1; offset < 32; offset *= 2) {
-        const u64 other = __shfl_sync(~0u, through, lane_of_thread() - offset & 31);
-        if (lane_of_thread() >= offset) through += other;
-      }
-      u64 before = above + through - own;
-      if (lane_of_thread() == 31) chosen = 0, above_chosen = above + through;
+      const int first = BINS - 1 - lane_of_thread() * BINS_OF_LANE;
+      for (int i = 0; i < BINS_OF_LANE; ++i) own += bins[first - i];
+      const u64 through = above + warp_through(own);
+      u64 before = through - own;
+      if (lane_of_thread() == 31) chosen = 0, above_chosen = through;
       __syncwarp();
-      if (before < wanted && above + through >= wanted) {
-        for (int i = 0; i < BINS / 32; ++i) {
+      if (before < wanted && through >= wanted) {
+        for (int i = 0; i < BINS_OF_LANE; ++i) {
           if (before + bins[first - i] >= wanted) {
             chosen = first - i, above_chosen = before;
             break;
@@ -160,66 +155,91 @@ __device__ Cut find_cut(const u64* weights, long vocab, const Cut& low, u64 want
     prefix = prefix << BITS | chosen, above = above_chosen;
     __syncthreads();
   }
-  return {prefix, by_weight ? (wanted - above + prefix - 1) / prefix : wanted - above};
-}
-__device__ u64 total_above(const u64* weights, long vocab, u64 weight) {
+  if (by_weight) return {prefix, (wanted - above + prefix - 1) / prefix, above};
   u64 sum = 0;
-  for (long i = threadIdx.x; i < vocab; i += THREADS) sum += weights[i] > weight ? weights[i] : 0;
-  return block_total(sum);
+  each(weights, threadIdx.x, vocab, THREADS, [&](long, u64 weight) { sum += weight > prefix ? weight : 0; });
+  return {prefix, wanted - above, block_total(sum)};
 }
 
-// The token that is drawn; the same in every thread.
-__device__ long draw(const Wishes& wishes, const u64* weights, long vocab, u64 chosen_before) {
-  Cut cut = {0, 0};
-  u64 count = 0;
-  for (long i = threadIdx.x; i < vocab; i += THREADS) count += weights[i] != 0;
-  count = block_total(count);
+// The token that is drawn; the same in every thread. `count` and `mass`: of all that have a weight.
+__device__ long draw(const Wishes& wishes, const u64* weights, long vocab, u64 count, u64 mass, u64 chosen_before) {
+  Cut cut = {0, 0, mass};
   if (wishes.top_k > 0 && (u64)wishes.top_k < count) cut = find_cut(weights, vocab, cut, wishes.top_k, false);
-  u64 above = total_above(weights, vocab, cut.weight), mass = above + cut.equal * cut.weight;
   if (wishes.top_p < 1) {
-    u64 enough = (u64)__dmul_rn(wishes.top_p, (double)mass);
+    u64 enough = (u64)__dmul_rn(wishes.top_p, (double)mass_of(cut));
     if (enough == 0) enough = 1;
-    if (enough > above) {
-      cut.equal = (enough - above + cut.weight - 1) / cut.weight;
+    if (enough > cut.above) {
+      cut.equal = (enough - cut.above + cut.weight - 1) / cut.weight;
     } else {
       cut = find_cut(weights, vocab, cut, enough, true);
-      above = total_above(weights, vocab, cut.weight);
     }
-    mass = above + cut.equal * cut.weight;
   }
+  mass = mass_of(cut);
   u64 at = (u64)__dmul_rn(uniform_of(wishes.seed, chosen_before), (double)mass);
   if (at >= mass) at = mass - 1;
-  // In the order of ids, a run of them each thread.
+  // In the order of ids, a run of them each warp.
+  __shared__ u64 above_of[WARPS], equal_of[WARPS];
   __shared__ long drawn;
-  const long each = (vocab + THREADS - 1) / THREADS;
-  const long begin = threadIdx.x * each < vocab ? threadIdx.x * each : vocab;
-  const long end = begin + each < vocab ? begin + each : vocab;
-  u64 equal = 0;
-  if (cut.weight > 0) {
-    for (long i = begin; i < end; ++i) equal += weights[i] == cut.weight;
+  const long run = (vocab + WARPS - 1) / WARPS;
+  const long begin = warp_of_thread() * run < vocab ? warp_of_thread() * run : vocab;
+  const long end = begin + run < vocab ? begin + run : vocab;
+  u64 above = 0, equal = 0;
+  each(weights, begin + lane_of_thread(), end, 32, [&](long, u64 weight) {
+    above += weight > cut.weight ? weight : 0;
+    equal += weight == cut.weight;
+  });
+  #pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) {
+    above += __shfl_xor_sync(~0u, above, offset), equal += __shfl_xor_sync(~0u, equal, offset);
   }
-  const u64 equal_before = block_before(equal);
-  const auto kept = [&](long i, u64& rank) -> u64 {
-    const u64 weight = weights[i];
-    if (weight > cut.weight) return weight;
-    if (cut.weight == 0 || weight != cut.weight) return 0;
-    return rank++ < cut.equal ? weight : 0;
-  };
-  u64 own = 0, rank = equal_before;
-  for (long i = begin; i < end; ++i) own += kept(i, rank);
-  u64 before = block_before(own);
-  if (before <= at && at < before + own) {
-    rank = equal_before;
-    for (long i = begin; i < end; ++i) {
-      before += kept(i, rank);
-      if (at < before) {
-        drawn = i;
-        break;
+  __syncthreads();
+  if (lane_of_thread() == 0) above_of[warp_of_thread()] = above, equal_of[warp_of_thread()] = equal;
+  __syncthreads();
+  u64 before = 0, equal_before = 0;  // mass of what is kept, and equal ones, ahead of the warp's
+  for (int w = 0; w <= warp_of_thread(); ++w) {
+    const u64 left = equal_before < cut.equal ? cut.equal - equal_before : 0;
+    const u64 own = above_of[w] + (equal_of[w] < left ? equal_of[w] : left) * cut.weight;
+    if (w == warp_of_thread() && before <= at && at < before + own) {
+      for (long row = begin; row < end; row += 32) {
+        const long i = row + lane_of_thread();
+        const u64 weight = i < end ? weights[i] : 0;
+        const u64 is_equal = i < end && weight == cut.weight;
+        const u64 equal_through = warp_through(is_equal);
+        const bool is_kept = weight > cut.weight || (is_equal && equal_before + equal_through <= cut.equal);
+        const u64 through = before + warp_through(is_kept ? weight : 0);
+        if (at < through && at >= through - (is_kept ? weight : 0)) drawn = i;
+        before = __shfl_sync(~0u, through, 31), equal_before += __shfl_sync(~0u, equal_through, 31);
+        if (at < before) break;
       }
     }
+    before += own, equal_before += equal_of[w];
   }
   __syncthreads();
   return drawn;
+}
+
+// A row's logits with the slot's biases, where it has some, and behind its penalties.
+struct Values {
+  const Wishes& wishes;
+  const float* logits;
+  const double* biased;
+  const unsigned* counts;
+};
+__device__ __forceinline__ double penalised(const Values& of, long i, double value) {
+  const unsigned count = of.wishes.penalties ? of.counts[i] : 0;
+  if (!(count & SEEN)) return value;
+  value = value > 0 ? __ddiv_rn(value, of.wishes.repetition) : __dmul_rn(value, of.wishes.repetition);
+  const unsigned often = count & ~SEEN;
+  if (often == 0) return value;
+  return __dadd_rn(value, -__dadd_rn(of.wishes.presence, __dmul_rn((double)often, of.wishes.frequency)));
+}
+template <typename Use>
+__device__ __forceinline__ void each_value(const Values& of, long vocab, const Use& use) {
+  if (of.wishes.biases > 0) {
+    each(of.biased, threadIdx.x, vocab, THREADS, [&](long i, double value) { use(i, penalised(of, i, value)); });
+  } else {
+    each(of.logits, threadIdx.x, vocab, THREADS, [&](long i, float value) { use(i, penalised(of, i, (double)value)); });
+  }
 }
 
 // The row's token as its slot wishes it.
@@ -227,7 +247,7 @@ __device__ long sample_row(const Args& args, const Wishes& wishes, long b, long 
   const float* logits = args.logits + ((b + 1) * args.positions - 1) * args.vocab;
   const long vocab = args.vocab;
   u64* weights = args.weights + b * vocab;
-  double* values = (double*)weights;
+  double* biased = (double*)weights;
   unsigned* counts = args.counts + slot * vocab;
   const long before = args.before[b];
   const long chosen_before = before + (args.fed ? 1 : args.dims[1]) - wishes.prompt_tokens;
@@ -235,38 +255,33 @@ __device__ long sample_row(const Args& args, const Wishes& wishes, long b, long 
     const unsigned count = counts[args.fed[b]];
     counts[args.fed[b]] = (count | SEEN) + 1;
   }
-  for (long i = threadIdx.x; i < vocab; i += THREADS) values[i] = (double)logits[i];
-  __syncthreads();
-  for (long i = threadIdx.x; i < wishes.biases; i += THREADS) {
-    const int id = args.bias_ids[slot * MOST_BIASES + i];
-    values[id] = __dadd_rn(values[id], args.bias_values[slot * MOST_BIASES + i]);
-  }
-  __syncthreads();
-  double largest = 0;
-  long at = vocab;
-  for (long i = threadIdx.x; i < vocab; i += THREADS) {
-    double value = values[i];
-    const unsigned count = wishes.penalties ? counts[i] : 0;
-    if (count & SEEN) {
-      value = value > 0 ? __ddiv_rn(value, wishes.repetition) : __dmul_rn(value, wishes.repetition);
-      const unsigned often = count & ~SEEN;
-      if (often > 0) {
-        const double penalty = __dadd_rn(wishes.presence, __dmul_rn((double)often, wishes.frequency));
-        value = __dadd_rn(value, -penalty);
-      }
-      values[i] = value;
+  if (wishes.biases > 0) {
+    each(logits, threadIdx.x, vocab, THREADS, [&](long i, float logit) { biased[i] = (double)logit; });
+    __syncthreads();
+    for (long i = threadIdx.x; i < wishes.biases; i += THREADS) {
+      const int id = args.bias_ids[slot * MOST_BIASES + i];
+      biased[id] = __dadd_rn(biased[id], args.bias_values[slot * MOST_BIASES + i]);
     }
-    if (at == vocab || comes_first(value, i, largest, at)) largest = value, at = i;
   }
-  if (at == vocab) largest = -__longlong_as_double(0x7ffll << 52);
+  __syncthreads();
+  const Values values = {wishes, logits, biased, counts};
+  double largest = -__longlong_as_double(0x7ffll << 52);
+  long at = vocab;
+  each_value(values, vocab, [&](long i, double value) {
+    if (at == vocab || comes_first(value, i, largest, at)) largest = value, at = i;
+  });
   at = block_largest(largest, at);
   if (wishes.temperature == 0 || !(largest - largest == 0)) return at;
-  for (long i = threadIdx.x; i < vocab; i += THREADS) {
-    const u64 weight = weight_of(__ddiv_rn(__dadd_rn(values[i], -largest), wishes.temperature));
-    weights[i] = weight >= wishes.least ? weight : 0;
-  }
-  __syncthreads();
-  return draw(wishes, weights, vocab, chosen_before);
+  const double scale = __ddiv_rn(1.0, wishes.temperature);
+  u64 count = 0, mass = 0;
+  each_value(values, vocab, [&](long i, double value) {
+    const u64 weight = weight_of(__dmul_rn(__dadd_rn(value, -largest), scale));
+    const bool may_be = weight >= wishes.least;
+    weights[i] = may_be ? weight : 0;
+    count += may_be, mass += may_be ? weight : 0;
+  });
+  count = block_total(count), mass = block_total(mass);
+  return draw(wishes, weights, vocab, count, mass, chosen_before);
 }
 )";
 

@@ -9,7 +9,7 @@
 
 namespace assay::engine {
 
-constexpr int64_t kCudaSamplingThreads = 1024;
+constexpr int64_t kCudaSamplingThreads = 512;
 constexpr int64_t kCudaMostBiases = 512;  // of a slot
 
 // The entry assay_run, a block for each row, behind the kernel that chooses the largest logits.
