@@ -126,7 +126,25 @@ server::ServedModel served_model(const ServeOptions& options, const BenchedModel
           .version = ASSAY_VERSION};
 }
 
+// Seconds of the start's parts, which a restart makes users wait for.
+struct StartTimes {
+  int64_t begun_ns = monotonic_now_ns(), device_ns = 0, weights_ns = 0, steps_ns = 0;
+
+  static double seconds(int64_t from_ns, int64_t to_ns) {
+    return static_cast<double>(to_ns - from_ns) / 1e9;
+  }
+  std::string text(const engine::CompileStats& kernels) const {
+    return fmt::format(
+        "ready after {:.2f} s: device {:.2f}, weights {:.2f}, steps {:.2f} (kernels: {} compiled "
+        "in {:.2f}, {} loaded in {:.2f})",
+        seconds(begun_ns, monotonic_now_ns()), seconds(begun_ns, device_ns),
+        seconds(device_ns, weights_ns), seconds(weights_ns, steps_ns), kernels.compiled,
+        kernels.compile_seconds, kernels.loaded, kernels.load_seconds);
+  }
+};
+
 Status make_serving(const ServeOptions& options, Serving& all) {
+  StartTimes times;
   ASSAY_TRY(const engine::ModelOptions with, model_options(options));
   ASSAY_TRY(const std::vector<BenchedModel> found, find_models({options.model}));
   const std::filesystem::path folder = found.front().path;
@@ -140,7 +158,9 @@ Status make_serving(const ServeOptions& options, Serving& all) {
     ASSAY_TRY(content_hash, checkpoint.content_hash());
   }
   ASSAY_TRY(auto device, engine::open_device(with));
+  times.device_ns = monotonic_now_ns();
   ASSAY_TRY(auto model, engine::Model::load(std::move(checkpoint), with, std::move(device)));
+  times.weights_ns = monotonic_now_ns();
   const engine::ModelConfig& config = model->config();
   const int64_t capacity = options.context > 0 ? options.context : engine::default_capacity(config);
   if (capacity > config.max_positions)
@@ -153,6 +173,7 @@ Status make_serving(const ServeOptions& options, Serving& all) {
                                 .compiled = options.mode == "compiled",
                                 .eager_too = !options.policy.empty()};
   ASSAY_TRY(engine::Batch batch, engine::Batch::create(model, batching));
+  times.steps_ns = monotonic_now_ns();
   std::vector<int32_t> ends;
   for (const int64_t id : config.eos_token_ids) ends.push_back(static_cast<int32_t>(id));
 
@@ -188,6 +209,7 @@ Status make_serving(const ServeOptions& options, Serving& all) {
       served_model(options, found.front(), *model, capacity), *all.scheduler,
       all.tokenizer ? &*all.tokenizer : nullptr, std::move(chat));
   if (routes) all.service->add_metrics([routes] { return routes->metrics(); });
+  fmt::print(stderr, "serve    {}\n", times.text(model->device().stats()));
   return {};
 }
 
