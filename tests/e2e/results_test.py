@@ -92,7 +92,7 @@ class Results(ProgramTest):
         headings = re.findall(r'<h2><a href="\./([^"]+)/report\.html">([^<]+)</a></h2>\n<p>([^<]+)</p>\n<p class=mute>([^<]+)</p>', self.index)
         self.assertEqual(sorted(unquote(path) for path, *_ in headings), [result.name for result in self.results])
         for _, name, finding, measured in headings:
-            self.assertRegex(html.unescape(finding), r"\A(prefill|kv_decode|e2e_kv): .{20,}\.\Z", name)
+            self.assertRegex(html.unescape(finding), r"\A(prefill|kv_decode|e2e_kv|load): .{20,}\.\Z", name)
             self.assertRegex(measured, r"(NVIDIA H[12]00|AMD EPYC|Intel Xeon).*; 2026-\d\d-\d\d\Z", name)
         for link in re.findall(r'href="\./([^"]+)"', self.index):
             self.assertTrue((self.kept / unquote(link)).is_file(), link)
