@@ -59,6 +59,8 @@ Status read_number(const Json& object, std::string_view key, double& into) {
   return {};
 }
 
+constexpr int64_t kMostBiases = 1024;  // each of a request's answers holds them
+
 Status read_logit_bias(const Json& object, engine::Sampling& sampling) {
   const Json& biases = at(object, "logit_bias");
   if (biases.is_null()) return {};
@@ -69,6 +71,13 @@ Status read_logit_bias(const Json& object, engine::Sampling& sampling) {
     if (error != std::errc() || end != token.data() + token.size() || !bias.is_number())
       return refuse("logit_bias", "token ids with numbers", biases);
     sampling.logit_bias.emplace_back(id, bias.get<double>());
+  }
+  std::ranges::sort(sampling.logit_bias);
+  const auto same = [](const auto& one, const auto& other) { return one.first == other.first; };
+  if (std::ranges::adjacent_find(sampling.logit_bias, same) != sampling.logit_bias.end() ||
+      std::ssize(sampling.logit_bias) > kMostBiases) {
+    return bad_input("logit_bias: expected at most {} token ids, each once, found {}", kMostBiases,
+                     counted(std::ssize(sampling.logit_bias), "entry", "entries"));
   }
   return {};
 }

@@ -21,34 +21,21 @@ class BatchEngine final : public SlotEngine {
     if (wanted.sampling.is_argmax()) return {};
     return batch_.sample(slot, wanted.sampling);
   }
-  Status extend(std::span<const engine::SlotPrompt> parts) override {
-    ASSAY_CHECK(batch_.extend(parts));
-    for (const engine::SlotPrompt& part : parts) ASSAY_CHECK(check_finite(part.slot));
-    return {};
-  }
+  Status extend(std::span<const engine::SlotPrompt> parts) override { return batch_.extend(parts); }
   std::optional<int32_t> chosen(int64_t slot) const override {
     if (batch_.awaits_end(slot)) return std::nullopt;
     return batch_.next(slot);
   }
   Status run(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
              const engine::Batch::Sink& sink) override {
-    const auto if_finite = [&](int64_t slot, int32_t id) {
-      return batch_.logits_finite(slot) ? sink(slot, id) : engine::Onward::kStop;
-    };
-    ASSAY_CHECK(batch_.run(slots, steps, if_finite, wants_logits));
-    for (const int64_t slot : slots) ASSAY_CHECK(check_finite(slot));
-    return {};
+    return batch_.run(slots, steps, sink, wants_logits);
   }
   std::span<const float> logits(int64_t slot) const override { return batch_.logits(slot); }
   bool ends_text(int32_t id) const override { return std::ranges::find(ends_, id) != ends_.end(); }
+  bool is_broken(int64_t slot) const override { return !batch_.logits_finite(slot); }
   void use_compiled(bool compiled) override { batch_.use_compiled(compiled); }
 
  private:
-  Status check_finite(int64_t slot) const {
-    if (batch_.logits_finite(slot)) return {};
-    return environment_error("logits: expected finite values, found NaN or infinity");
-  }
-
   engine::Batch batch_;
   std::vector<int32_t> ends_;
 };

@@ -128,11 +128,14 @@ struct FrontConnection : std::enable_shared_from_this<FrontConnection> {
     if (!ended && tell_gone) std::exchange(tell_gone, nullptr)();
   }
 
-  void put(std::string_view bytes) {
+  // A client that leaves too much of a stream has gone; an answer sent as a whole is as long as it
+  // is.
+  void put(std::string_view bytes, bool is_whole = false) {
     if (gone) return;
     unsent += bytes;
     rouse();
-    if (unsent.size() > front.options.limits.unsent_bytes + front.options.limits.header_bytes)
+    if (!is_whole &&
+        unsent.size() > front.options.limits.unsent_bytes + front.options.limits.header_bytes)
       lose();
   }
 
@@ -159,7 +162,7 @@ struct FrontConnection : std::enable_shared_from_this<FrontConnection> {
     if (ended || head_sent) return;
     put_head(status, type, body.size(),
              type.starts_with("text/html") ? further + std::string(kPageHeaders) : further);
-    if (!is_head) put(body);
+    if (!is_head) put(body, true);
     finish();
   }
 
@@ -349,8 +352,10 @@ class ConnectionServer {
     if (bound.is_loopback() && !is_own_host(host_name(standard(head[http::field::host])))) {
       return Refusal{403, "expected a Host of this machine's loopback, found another"};
     }
-    // Without this a page of any site could have this machine compute, though it couldn't read.
-    if (head["Sec-Fetch-Site"] == "cross-site" && head[http::field::origin].starts_with("http"))
+    // Without this a page of any site could have this machine compute, though it couldn't read. A
+    // frame may hide its page's name.
+    const auto origin = head[http::field::origin];
+    if (head["Sec-Fetch-Site"] == "cross-site" && (origin.starts_with("http") || origin == "null"))
       return Refusal{403, "expected no request from another site's page, found one"};
     const bool is_free =
         std::ranges::find(options.free_paths, connection_->path) != options.free_paths.end();

@@ -205,6 +205,7 @@ TEST_F(FrontTest, APageOfAnotherSiteIsRefused) {
         fmt::format("POST /echo HTTP/1.1\r\nSec-Fetch-Site: {}\r\nOrigin: {}", site, origin));
   };
   EXPECT_THAT(asked("cross-site", "https://evil.example"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(asked("cross-site", "null"), StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(asked("same-origin", "http://localhost"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(asked("cross-site", "vscode-webview://x"), StartsWith("HTTP/1.1 200"));
 }

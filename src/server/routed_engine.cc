@@ -44,10 +44,12 @@ class RoutedEngine final : public SlotEngine {
   std::optional<int32_t> chosen(int64_t slot) const override { return engine_->chosen(slot); }
   std::span<const float> logits(int64_t slot) const override { return engine_->logits(slot); }
   bool ends_text(int32_t id) const override { return engine_->ends_text(id); }
+  bool is_broken(int64_t slot) const override { return engine_->is_broken(slot); }
 
   Status begin(int64_t slot, const TokenAsk& wanted) override {
     RoutedSlot& one = at(slot);
     one = {.prompt_tokens = std::ssize(wanted.prompt), .new_tokens = wanted.most_tokens};
+    std::erase_if(extended_, [&](const SlotPrompt& part) { return part.slot == slot; });
     for (const auto& [phase, tokens] :
          {std::pair{Phase::kPrefill, int64_t{0}}, {Phase::kKvDecode, one.new_tokens}}) {
       if (routes_.choose(phase, 1, one.prompt_tokens, tokens)) continue;
@@ -60,7 +62,10 @@ class RoutedEngine final : public SlotEngine {
 
   void leave(int64_t slot) override {
     RoutedSlot& one = at(slot);
-    tell(one.prefill);
+    const bool is_broken = engine_->is_broken(slot);
+    one.prefill.lost |= is_broken;
+    one.decode.lost |= is_broken;
+    if (one.prefill.lost) tell(one.prefill);  // else its client has gone before the prompt's end
     tell(one.decode);
     engine_->leave(slot);
   }
@@ -72,13 +77,19 @@ class RoutedEngine final : public SlotEngine {
       one.prefill.choice = routes_.choose(Phase::kPrefill, std::ssize(parts), one.prompt_tokens, 0);
       if (!one.prefill.choice) one.prefill.choice.emplace();
     }
-    std::vector<SlotPrompt> own[2];  // eager, compiled
+    std::vector<SlotPrompt> own[2], done;  // eager, compiled
     for (const SlotPrompt& part : parts) {
+      if (was_extended(part)) continue;
       own[at(part.slot).prefill.choice->compiled ? 1 : 0].push_back(part);
     }
     for (const bool compiled : {true, false}) {
       const std::vector<SlotPrompt>& of = own[compiled ? 1 : 0];
-      if (!of.empty()) ASSAY_CHECK(extend_in_one_way(of, compiled));
+      if (of.empty()) continue;
+      if (const Status extended = extend_in_one_way(of, compiled); !extended) {
+        extended_.insert(extended_.end(), done.begin(), done.end());
+        return extended;
+      }
+      done = of;
     }
     return {};
   }
@@ -99,6 +110,14 @@ class RoutedEngine final : public SlotEngine {
   }
 
  private:
+  // A call of two ways of which the second fails is made anew by parts: those of the first are in.
+  bool was_extended(const SlotPrompt& part) {
+    return std::erase_if(extended_, [&](const SlotPrompt& one) {
+             return one.slot == part.slot && one.ids.data() == part.ids.data() &&
+                    one.ids.size() == part.ids.size();
+           }) > 0;
+  }
+
   RoutedSlot& at(int64_t slot) { return slots_[static_cast<size_t>(slot)]; }
 
   void choose_steps(int64_t slot, int64_t batch) {
@@ -163,6 +182,7 @@ class RoutedEngine final : public SlotEngine {
   std::unique_ptr<SlotEngine> engine_;
   PolicyRoutes routes_;
   std::vector<RoutedSlot> slots_;
+  std::vector<SlotPrompt> extended_ = {};  // in a call that failed
 };
 
 }  // namespace

@@ -20,6 +20,8 @@ namespace {
 
 using engine::Onward;
 
+constexpr const char* kNotFinite = "logits: expected finite values, found NaN or infinity";
+
 double ms_between(int64_t from_ns, int64_t to_ns) {
   return from_ns == 0 || to_ns < from_ns ? 0 : static_cast<double>(to_ns - from_ns) / 1e6;
 }
@@ -67,7 +69,7 @@ struct Scheduler::Impl {
   ~Impl() {
     {
       const std::lock_guard lock(mutex);
-      stops = true;
+      stops = has_changes = true;
     }
     changed.notify_all();
     thread.join();
@@ -175,7 +177,9 @@ struct Scheduler::Impl {
         continue;
       }
       of[i]->fed += parts[i].ids.size();
-      if (!of[i]->decodes()) {
+      if (engine->is_broken(of[i]->slot)) {
+        tell_end(*of[i], Finish::kFailed, kNotFinite);
+      } else if (!of[i]->decodes()) {
         running.splice(running.end(), running, of[i]);  // others' prompts come first
       } else if (const auto id = engine->chosen(of[i]->slot)) {
         take_token(*of[i], *id);
@@ -210,14 +214,21 @@ struct Scheduler::Impl {
     size_t ended = 0;
     const Status done = engine->run(stepping, steps, wants_logits, [&](int64_t slot, int32_t id) {
       Running& one = *by_slot[static_cast<size_t>(slot)];
-      take_token(one, id);
+      if (engine->is_broken(slot)) {
+        tell_end(one, Finish::kFailed, kNotFinite);
+      } else {
+        take_token(one, id);
+      }
       ended += one.has_ended() ? 1 : 0;
       if (++heard == going) {
         deliver_told();
         going -= std::exchange(ended, 0);
         heard = 0;
       }
-      if (one.has_ended()) return Onward::kStop;
+      if (one.has_ended()) {
+        has_changes = true;  // its slot is for whoever waits
+        return Onward::kStop;
+      }
       return has_changes ? Onward::kLast : Onward::kGo;
     });
     for (const int64_t slot : stepping) {

@@ -31,6 +31,8 @@ class SlotEngine {
   // in a run() that wants them; empty: they can't be had.
   virtual std::span<const float> logits(int64_t slot) const = 0;
   virtual bool ends_text(int32_t id) const = 0;
+  // True: a token of the slot was chosen by a logit that isn't finite. May be asked within a run.
+  virtual bool is_broken(int64_t) const { return false; }
   // Says how the calls from now on are computed: the same tokens in fp32. An engine of one way
   // takes no notice.
   virtual void use_compiled(bool) {}

@@ -287,6 +287,7 @@ TEST_F(ServiceTest, WhatCantBeHadIsRefusedByName) {
   EXPECT_THAT(with("temperature", "hot"), HasSubstr("temperature: expected a number"));
   EXPECT_THAT(with("top_p", 0), HasSubstr("top_p: expected"));
   EXPECT_THAT(with("logit_bias", {{"x", 1}}), HasSubstr("logit_bias: expected token ids"));
+  EXPECT_THAT(with("logit_bias", {{"1", 1}, {"01", 1}}), HasSubstr("each once, found 2 entries"));
   EXPECT_THAT(with("seed", 1.5), HasSubstr("seed: expected"));
   EXPECT_THAT(with("n", 129), HasSubstr("n: expected a whole number from 1 to 128"));
   EXPECT_THAT(with("best_of", 2),
@@ -341,6 +342,15 @@ TEST_F(ServiceTest, ManyAreServedAtATimeAndTheRestWaits) {
   }
   EXPECT_EQ(busy, 0);
   EXPECT_LE(engine_->most_stepped, 3);
+}
+
+TEST_F(ServiceTest, ASlotThatAnEndOfTextFreesIsForWhoeverWaits) {
+  start(2);
+  const auto longer = ask("/v1/completions", {{"prompt", {1}}, {"max_tokens", 45}});
+  const auto ends = ask("/v1/completions", {{"prompt", {kEnd - 2}}, {"max_tokens", 45}});
+  const auto waits = ask("/v1/completions", {{"prompt", {1}}, {"max_tokens", 40}});
+  until([&] { return longer->done && ends->done && waits->done; });
+  EXPECT_LT(engine_->steps, 60) << "the third's steps are the first's too";
 }
 
 TEST_F(ServiceTest, BeyondTheQueueARequestIsToldToComeAgain) {

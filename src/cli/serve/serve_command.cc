@@ -144,6 +144,10 @@ struct StartTimes {
 };
 
 Status make_serving(const ServeOptions& options, Serving& all) {
+  if (!options.policy.empty() && options.mode != "compiled") {
+    return bad_input("--policy: expected --mode compiled, which has both ways, found {}",
+                     options.mode);
+  }
   StartTimes times;
   ASSAY_TRY(const engine::ModelOptions with, model_options(options));
   ASSAY_TRY(const std::vector<BenchedModel> found, find_models({options.model}));

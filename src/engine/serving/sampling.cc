@@ -16,6 +16,7 @@ namespace assay::engine {
 namespace {
 
 constexpr double kMostPenalty = 100, kMostTemperature = 100, kMostBias = 1000;
+constexpr double kLeastTemperature = 1e-6;  // beside 0: logits divided by it stay finite
 
 struct Candidate {
   uint64_t weight = 0;  // weight_of(logit - the largest), at the temperature
@@ -97,6 +98,10 @@ uint64_t least_weight(double min_p) {
 
 Status check_sampling(const Sampling& sampling, int64_t vocab) {
   ASSAY_CHECK(in_range("temperature", sampling.temperature, 0, kMostTemperature));
+  if (sampling.temperature != 0 && sampling.temperature < kLeastTemperature) {
+    return bad_input("temperature: expected 0 or at least {}, found {}", kLeastTemperature,
+                     sampling.temperature);
+  }
   ASSAY_CHECK(above_zero("top_p", sampling.top_p, 1));
   ASSAY_CHECK(in_range("min_p", sampling.min_p, 0, 1));
   ASSAY_CHECK(above_zero("repetition_penalty", sampling.repetition_penalty, kMostPenalty));

@@ -165,6 +165,7 @@ TEST(Sampling, OptionsOutOfTheirRangeAreNamed) {
   EXPECT_EQ(message({}), "");
   EXPECT_THAT(message({.temperature = -0.1}), HasSubstr("temperature: expected 0 to 100"));
   EXPECT_THAT(message({.temperature = std::nan("")}), HasSubstr("temperature"));
+  EXPECT_THAT(message({.temperature = 1e-310}), HasSubstr("temperature: expected 0 or at least"));
   EXPECT_THAT(message({.top_p = 0}), HasSubstr("top_p: expected more than 0 and at most 1"));
   EXPECT_THAT(message({.min_p = 1.5}), HasSubstr("min_p"));
   EXPECT_THAT(message({.top_k = -1}), HasSubstr("top_k: expected 0 or more, found -1"));
