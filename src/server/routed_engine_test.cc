@@ -19,7 +19,8 @@ class WatchedEngine final : public SlotEngine {
  public:
   struct Seen {
     std::vector<std::string> calls;
-    int fails = 0;  // so many compiled calls from now on
+    int fails = 0;        // so many compiled calls from now on
+    int eager_fails = 0;  // likewise
   };
   explicit WatchedEngine(Seen& seen) : seen_(seen) {}
 
@@ -51,8 +52,9 @@ class WatchedEngine final : public SlotEngine {
  private:
   Status compute(std::string call) {
     seen_.calls.push_back(std::move(call) + (compiled_ ? ", compiled" : ", eager"));
-    if (!compiled_ || seen_.fails == 0) return {};
-    --seen_.fails;
+    int& fails = compiled_ ? seen_.fails : seen_.eager_fails;
+    if (fails == 0) return {};
+    --fails;
     return environment_error("expected no failure, found one");
   }
 
@@ -120,7 +122,7 @@ TEST_F(RoutedEngineTest, WhatIsComputedTogetherIsSplitByItsWay) {
 
 TEST_F(RoutedEngineTest, ACompiledCallThatFailsIsMadeEagerAndFiresTheTrigger) {
   const int64_t slot = prompted(200, 8);
-  seen_ = {.calls = {}, .fails = 1};
+  seen_ = {.calls = {}, .fails = 1, .eager_fails = 0};
   EXPECT_TRUE(run({slot}, 3));
   EXPECT_TRUE(run({slot}, 3));
   EXPECT_THAT(seen_.calls, ElementsAre("3 of 0, compiled", "1 of 0, eager", "3 of 0, eager"));
@@ -139,6 +141,22 @@ TEST_F(RoutedEngineTest, APromptThatFailsIsComputedAnewBeforeAnythingIsLost) {
   EXPECT_TRUE(engine_->extend({&part, 1}));
   EXPECT_THAT(seen_.calls, ElementsAre("extend 0:200, compiled", "extend 0:200, eager"));
   EXPECT_THAT(switches_, ElementsAre("1 fallback"));
+}
+
+TEST_F(RoutedEngineTest, APartThatIsInIsNotPutInAgainWhereTheOtherWayFailed) {
+  const std::vector<int32_t> ids(200, 7);
+  const auto part = [&](int64_t slot, size_t first, size_t count) {
+    return SlotPrompt{slot, std::span(ids).subspan(first, count)};
+  };
+  const int64_t longer = begun(200, 8), shorter = begun(50, 9);
+  const SlotPrompt starts[] = {part(longer, 0, 100), part(shorter, 0, 20)};
+  for (const SlotPrompt& start : starts) ASSERT_TRUE(engine_->extend({&start, 1}));
+  seen_ = {.calls = {}, .fails = 0, .eager_fails = 1};
+  const std::vector<SlotPrompt> rest = {part(longer, 100, 100), part(shorter, 20, 30)};
+  EXPECT_FALSE(engine_->extend(rest));
+  for (const SlotPrompt& one : rest) EXPECT_TRUE(engine_->extend({&one, 1}));
+  EXPECT_THAT(seen_.calls,
+              ElementsAre("extend 0:100, compiled", "extend 1:30, eager", "extend 1:30, eager"));
 }
 
 TEST_F(RoutedEngineTest, ARequestThatNoArmIsSafeForIsRefused) {

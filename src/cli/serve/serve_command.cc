@@ -22,6 +22,7 @@
 #include "cli/option_types.h"
 #include "cli/serve/serve_policy.h"
 #include "engine/codegen/kernel_cache.h"
+#include "engine/model/summary.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/model.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -104,11 +105,6 @@ std::string device_text(const engine::Device& device) {
                      counted(static_cast<int64_t>(device.threads()), "thread"));
 }
 
-int64_t cache_bytes(const engine::CacheShape& shape) {
-  return 2 * shape.layers * shape.batch * shape.kv_heads * shape.capacity * shape.head_dim *
-         static_cast<int64_t>(engine::dtype_size_bytes(shape.dtype));
-}
-
 server::ServedModel served_model(const ServeOptions& options, const BenchedModel& found,
                                  const engine::Model& model, int64_t capacity) {
   const engine::ModelConfig& config = model.config();
@@ -119,7 +115,9 @@ server::ServedModel served_model(const ServeOptions& options, const BenchedModel
           .device = device_text(model.device()),
           .mode = options.mode,
           .weight_bytes = static_cast<int64_t>(model.weight_bytes()),
-          .cache_bytes = cache_bytes(model.cache_shape(options.slots, capacity)),
+          .cache_bytes =
+              options.slots * capacity *
+              static_cast<int64_t>(engine::kv_bytes_per_position(config, model.cache_type())),
           .capacity = capacity,
           .vocab_size = config.vocab_size,
           .started_s = system_clock().wall_ns() / 1'000'000'000,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/device/cuda/cublaslt.h"
+#include "engine/model/summary.h"
 
 namespace assay::engine {
 
@@ -112,9 +113,8 @@ uint64_t Model::step_bytes(int64_t batch, int64_t kv_len) const {
   }
   uint64_t total = 0;
   for (const uint64_t bytes : read) total += bytes;
-  const ModelConfig& c = config();
-  return total + static_cast<uint64_t>(2 * c.layers * batch * kv_len * c.kv_heads * c.head_dim) *
-                     dtype_size_bytes(cache_type());
+  return total +
+         static_cast<uint64_t>(batch * kv_len) * kv_bytes_per_position(config(), cache_type());
 }
 
 }  // namespace assay::engine

@@ -100,6 +100,15 @@ class CudaDeviceTest : public ::testing::Test {
     return {};
   }
 
+  Result<Batch> make_batch(const BatchOptions& options) {
+    ModelOptions asked{.rows = CacheRows::kNamed, .threads = 1, .gpu = 0};
+    asked.compiler.verify_passes = false;
+    ASSAY_TRY(Checkpoint checkpoint, Checkpoint::open(checkpoint_.folder()));
+    ASSAY_TRY(auto device, open_device(asked));
+    ASSAY_TRY(auto model, Model::load(std::move(checkpoint), asked, std::move(device)));
+    return Batch::create(std::move(model), options);
+  }
+
   FakeCuda fake_;
   TinyCheckpoint checkpoint_{families()[1]};
   int64_t fallbacks_ = 0, captures_ = 0;
@@ -143,17 +152,9 @@ TEST_F(CudaDeviceTest, StepsThatFeedThemselvesAreReplayedWithoutUploads) {
 TEST_F(CudaDeviceTest, ABatchReplaysRunsOfAllItsSizes) {
   fake_.reset();
   {
-    ModelOptions asked{.rows = CacheRows::kNamed, .threads = 1, .gpu = 0};
-    asked.compiler.verify_passes = false;
-    auto checkpoint = Checkpoint::open(checkpoint_.folder());
-    auto device = open_device(asked);
-    ASSERT_TRUE(checkpoint && device);
-    auto model = Model::load(*std::move(checkpoint), asked, *std::move(device));
-    ASSERT_TRUE(model);
-    auto batch =
-        Batch::create(*model, {.slots = 20, .capacity = 40, .chunk = 32, .compiled = true});
+    auto batch = make_batch({.slots = 20, .capacity = 40, .chunk = 32, .compiled = true});
     ASSERT_TRUE(batch) << batch.error().message;
-    const LaunchCounts before = *(*model)->device().launches();
+    const LaunchCounts before = *batch->model().device().launches();
     EXPECT_GT(before.captures, 0);
     int64_t runs = 0;
     const Prompt prompt(32, 1);
@@ -184,7 +185,7 @@ TEST_F(CudaDeviceTest, ABatchReplaysRunsOfAllItsSizes) {
         ++runs;
       }
     }
-    const LaunchCounts after = *(*model)->device().launches();
+    const LaunchCounts after = *batch->model().device().launches();
     EXPECT_EQ(after.captures, before.captures + 1) << "the second run of several prompts";
     EXPECT_EQ(after.kernels, before.kernels);
     EXPECT_EQ(after.replays - before.replays, runs);
@@ -195,15 +196,8 @@ TEST_F(CudaDeviceTest, ABatchReplaysRunsOfAllItsSizes) {
 // Steps that the device has begun when one of its rows ends aren't lost for the others.
 TEST_F(CudaDeviceTest, StepsUnderWayAreTakenByTheRowsThatGoOn) {
   fake_.reset();
-  ModelOptions asked{.rows = CacheRows::kNamed, .threads = 1, .gpu = 0};
-  asked.compiler.verify_passes = false;
-  auto checkpoint = Checkpoint::open(checkpoint_.folder());
-  auto device = open_device(asked);
-  ASSERT_TRUE(checkpoint && device);
-  auto model = Model::load(*std::move(checkpoint), asked, *std::move(device));
-  ASSERT_TRUE(model);
-  auto batch = Batch::create(*model, {.slots = 2, .capacity = 40, .compiled = true});
-  ASSERT_TRUE(batch);
+  auto batch = make_batch({.slots = 2, .capacity = 40, .compiled = true});
+  ASSERT_TRUE(batch) << batch.error().message;
   const Prompt prompt(8, 1);
   for (int64_t slot = 0; slot < 2; ++slot) {
     ASSERT_EQ(batch->join(), slot);
@@ -238,12 +232,7 @@ TEST_F(CudaDeviceTest, RecordsNoStepOverACacheThatGrowsAndNothingEager) {
 
 TEST_F(CudaDeviceTest, ABatchIsUsedByAnotherThreadThanTheOneThatMadeIt) {
   for (const bool compiled : {false, true}) {
-    const ModelOptions asked{.rows = CacheRows::kNamed, .threads = 1, .gpu = 0};
-    auto checkpoint = Checkpoint::open(checkpoint_.folder());
-    ASSERT_TRUE(checkpoint);
-    auto model = Model::load(*std::move(checkpoint), asked, *open_device(asked));
-    ASSERT_TRUE(model) << model.error().message;
-    auto batch = Batch::create(*model, {.slots = 2, .capacity = 12, .compiled = compiled});
+    auto batch = make_batch({.slots = 2, .capacity = 12, .compiled = compiled});
     ASSERT_TRUE(batch) << batch.error().message;
     Status done;
     std::thread([&] {
