@@ -74,8 +74,19 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
   std::ranges::stable_sort(findings.named, {}, &Finding::severity);
 }
 
-// Findings that are asked for: all, or contrasts and decisions alone.
+// Findings that are asked for: all, or contrasts alone.
 enum class AnalysisExtent { kEverything, kContrasts };
+
+std::vector<Latency> parity_of_arms(const Samples& samples) {
+  std::vector<Latency> all;
+  for (const Group& group : samples.groups) {
+    Latency& latency = all.emplace_back();
+    latency.stratum = group.stratum;
+    latency.arm = samples.arms[group.arm];
+    latency.parity_failed = group.parity_failed;
+  }
+  return all;
+}
 
 Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
                             const AnalysisOptions& options, ThreadPool* pool) {
@@ -94,12 +105,16 @@ Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
   findings.blocks = blocks_of_contrasts(samples, units.blocks());
   const Resampled resampled = resample_groups(samples, units, options, pool);
   const ContrastInputs inputs{samples, units, resampled, findings.options};
-  findings.latencies = describe_latencies(inputs, pool);
+  findings.latencies = extent == AnalysisExtent::kContrasts ? parity_of_arms(samples)
+                                                            : describe_latencies(inputs, pool);
   stats::QuantileBootstrap quantiles(ratio_bootstrap(options));
   contrast_with_baseline(inputs, findings, pool);
-  findings.decisions = decide(inputs, findings.contrasts,
-                              void_comparisons(bundle, findings.study, samples), quantiles, pool);
-  if (extent == AnalysisExtent::kContrasts) return findings;
+  const std::vector<std::string> why_void = void_comparisons(bundle, findings.study, samples);
+  if (extent == AnalysisExtent::kContrasts) {
+    findings.decisions = void_decisions(inputs, why_void);
+    return findings;
+  }
+  findings.decisions = decide(inputs, findings.contrasts, why_void, quantiles, pool);
   findings.tails = describe_tails(inputs, quantiles, pool);
   findings.slow_calls = describe_slow_calls(bundle, samples);
   findings.compile_costs = compile_costs(samples);

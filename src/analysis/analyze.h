@@ -12,8 +12,8 @@ namespace assay {
 // same bundle and options give the same findings with any pool, or none.
 Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, ThreadPool* pool);
 
-// The part of analyze() that tells arms apart: strata, outcomes, latencies, contrasts and decisions
-// are the same; tails, costs, splits, sizes and named findings are absent.
+// The part of analyze() that holds arms against the baseline: strata, outcomes, contrasts and void
+// decisions are the same, and latencies say whether parity failed. All else is absent.
 Result<Findings> analyze_contrasts(const Bundle& bundle, const AnalysisOptions& options,
                                    ThreadPool* pool);
 

@@ -8,6 +8,7 @@
 #include "analysis/analyze.h"
 #include "analysis/findings/plotted_json.h"
 #include "analysis/plot_rows.h"
+#include "analysis/rows/samples.h"
 #include "artifact/bundle.h"
 #include "base/process/terminal.h"
 #include "cli/command.h"
@@ -55,7 +56,7 @@ std::shared_ptr<bool> add_from_findings(CLI::App& command) {
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
                                       const AnalysisOptions& options) {
   std::vector<CommittedUnit> units;
-  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(folder, units));
+  ASSAY_TRY(Bundle bundle, read_bundle_or_rows(folder, units));
   ThreadPool pool(available_cpus());
   Result<std::vector<VerifyProblem>> problems;
   auto verifier = std::async([&] {
@@ -67,10 +68,12 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
   analyzed.mark = run_mark(bundle);
   verifier.get();
   ASSAY_CHECK(problems);
-  ASSAY_TRY(const BundleFacts facts, facts_of(bundle, {.findings = analyzed.findings},
-                                              *std::move(problems), std::nullopt, &pool));
-  analyzed.judgement = judge_facts({facts}, std::nullopt, "");
   ASSAY_TRY(analyzed.route, route_of_findings(bundle, analyzed.findings));
+  ASSAY_TRY(const Samples samples, group_rows(bundle, analyzed.findings.study.arms));
+  ASSAY_TRY(const BundleFacts facts,
+            facts_of(std::move(bundle), samples, {.findings = analyzed.findings},
+                     *std::move(problems), std::nullopt, &pool));
+  analyzed.judgement = judge_facts({facts}, std::nullopt, "");
   return analyzed;
 }
 

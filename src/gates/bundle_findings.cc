@@ -91,12 +91,11 @@ Result<BundleFindings> findings_of_bundle(const Bundle& bundle, const Samples& s
   return result;
 }
 
-Result<Findings> findings_against(const Bundle& bundle, const std::string& arm,
+Result<Findings> findings_against(Bundle bundle, const std::string& arm,
                                   const std::optional<Phase>& phase, ThreadPool* pool) {
-  Bundle part = bundle;
-  if (phase) std::erase_if(part.rows, [&](const Row& row) { return row.phase != *phase; });
-  part.manifest["study"]["baseline"] = arm;
-  return analyze_contrasts(part, AnalysisOptions{}, pool);
+  if (phase) std::erase_if(bundle.rows, [&](const Row& row) { return row.phase != *phase; });
+  bundle.manifest["study"]["baseline"] = arm;
+  return analyze_contrasts(bundle, AnalysisOptions{}, pool);
 }
 
 }  // namespace assay

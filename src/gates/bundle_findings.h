@@ -26,9 +26,9 @@ Result<BundleFindings> findings_of_bundle(const Bundle& bundle, const Samples& s
 // The first point in which the findings disagree with the rows; empty: they are of this bundle.
 std::string disagreement(const Findings& findings, const Bundle& bundle, const Samples& samples);
 
-// Findings of one phase with `arm` as the baseline, so that it is contrasted with every other arm;
-// all phases if `phase` is absent. They are never taken from a file.
-Result<Findings> findings_against(const Bundle& bundle, const std::string& arm,
+// analyze_contrasts() of one phase with `arm` as the baseline, so that it is contrasted with every
+// other arm; all phases if `phase` is absent. They are never taken from a file.
+Result<Findings> findings_against(Bundle bundle, const std::string& arm,
                                   const std::optional<Phase>& phase, ThreadPool* pool);
 
 }  // namespace assay

@@ -123,7 +123,7 @@ const Findings& BundleFacts::findings_for(const SpeedClaim& claim) const {
   return of_claim && !is_contrasted(claim, findings.study) ? *of_claim : findings;
 }
 
-Result<BundleFacts> facts_of(const Bundle& bundle, BundleFindings findings,
+Result<BundleFacts> facts_of(Bundle bundle, const Samples& samples, BundleFindings findings,
                              std::vector<VerifyProblem> problems,
                              const std::optional<SpeedClaim>& claim, ThreadPool* pool) {
   BundleFacts facts;
@@ -134,13 +134,13 @@ Result<BundleFacts> facts_of(const Bundle& bundle, BundleFindings findings,
   facts.problems = std::move(problems);
   facts.rows_alone = bundle.rows_alone;
   const StudySummary& study = facts.findings.study;
-  ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
   for (const Group& group : samples.groups) facts.cells.push_back(cell_of(samples, group));
+  facts.bundle = identity_part(bundle);
   if (claim && !is_contrasted(*claim, study) && has_arm(study, claim->arm) &&
       has_arm(study, claim->other)) {
-    ASSAY_TRY(facts.of_claim, findings_against(bundle, claim->other, claim->phase, pool));
+    ASSAY_TRY(facts.of_claim,
+              findings_against(std::move(bundle), claim->other, claim->phase, pool));
   }
-  facts.bundle = identity_part(bundle);
   return facts;
 }
 
@@ -153,19 +153,16 @@ Result<BundleFacts> read_facts(const std::string& name, const std::optional<Spee
 Result<BundleFacts> read_facts(const std::string& name, const std::optional<SpeedClaim>& claim,
                                ThreadPool* pool, RunMark& mark) {
   std::vector<CommittedUnit> units;
-  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(name, units));
+  ASSAY_TRY(Bundle bundle, read_bundle_or_rows(name, units));
   mark = run_mark(bundle);
   std::vector<VerifyProblem> problems;
   if (!bundle.rows_alone) {
     ASSAY_TRY(problems, check_bundle(bundle, units));
   }
-  BundleFindings findings;
-  {
-    ASSAY_TRY(const Samples samples, group_rows(bundle, summarize(bundle).arms));
-    ASSAY_TRY(findings, findings_of_bundle(bundle, samples, pool));
-  }
-  ASSAY_TRY(BundleFacts facts,
-            facts_of(bundle, std::move(findings), std::move(problems), claim, pool));
+  ASSAY_TRY(const Samples samples, group_rows(bundle, summarize(bundle).arms));
+  ASSAY_TRY(BundleFindings findings, findings_of_bundle(bundle, samples, pool));
+  ASSAY_TRY(BundleFacts facts, facts_of(std::move(bundle), samples, std::move(findings),
+                                        std::move(problems), claim, pool));
   facts.name = name;
   return facts;
 }

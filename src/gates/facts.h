@@ -68,8 +68,8 @@ struct BundleFacts {
 Result<BundleFacts> read_facts(const std::string& name, const std::optional<SpeedClaim>& claim,
                                ThreadPool* pool);
 
-// Facts of a bundle in memory. The errors of group_rows() and analyze().
-Result<BundleFacts> facts_of(const Bundle& bundle, BundleFindings findings,
+// Facts of a bundle in memory, whose rows `samples` groups. The errors of analyze().
+Result<BundleFacts> facts_of(Bundle bundle, const Samples& samples, BundleFindings findings,
                              std::vector<VerifyProblem> problems,
                              const std::optional<SpeedClaim>& claim, ThreadPool* pool);
 

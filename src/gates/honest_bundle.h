@@ -57,7 +57,7 @@ class HonestBundle {
                     std::vector<VerifyProblem> problems = {}) {
     const Bundle bundle = made.build();
     const Samples samples = group_rows(bundle, {"eager-dynamic", "compiled-static"}).value();
-    return facts_of(bundle, findings_of_bundle(bundle, samples, nullptr).value(),
+    return facts_of(bundle, samples, findings_of_bundle(bundle, samples, nullptr).value(),
                     std::move(problems), claim, nullptr)
         .value();
   }

@@ -354,7 +354,8 @@ class Load(ProgramTest):
         self.assertIn('the study\'s key "load" beside "slots"', self.assay("plan", "none.yaml").stderr)
 
     def test_two_servers_alternate_and_are_compared_run_by_run(self):
-        slow, fast = self.server("--step", 8), self.server("--step", 4)
+        # Far enough apart that no load of the machine's own hides which is faster.
+        slow, fast = self.server("--step", 60), self.server("--step", 4)
         bundle, _ = self.measure("two", [arm(slow, name="slow"), arm(fast, name="fast")], {"concurrency": 2, "requests": 12},
                                  repetitions=5)
         order = [row["arm"] for row in sorted(rows_of(bundle), key=lambda row: int(row["order_index"]))]
@@ -362,7 +363,7 @@ class Load(ProgramTest):
         found = json.loads(self.succeed("analyze", "two", "-o", "json"))
         (contrast,) = [one for one in found["contrasts"] if one["arm"] == "fast"]
         self.assertEqual(contrast["verdict"], "faster")
-        self.assertLess(contrast["ratio"], 0.85)
+        self.assertLess(contrast["ratio"], 0.5)
         shown = self.succeed("analyze", "two")
         self.assertRegex(shown.splitlines()[1], r"Under load: slow gives .* tokens/s")
         self.assertLessEqual(max(map(len, shown.splitlines())), 100)

@@ -159,6 +159,18 @@ std::optional<stats::Interval> range_of_rounds(const std::vector<Part>& parts, b
                      paired);
 }
 
+// The geometric mean of the strata's factors: the mean of their ratios lacks so much.
+UnseenTail unseen_tail_of(const std::vector<const Contrast*>& parts) {
+  double log_factor = 0;
+  UnseenTail all;
+  for (const Contrast* part : parts) {
+    log_factor += std::log(part->unseen_slow_factor) / static_cast<double>(parts.size());
+    if (part->unseen_slow_factor > 1) all.is_arms = part->slow_arm == part->arm;
+  }
+  all.factor = std::exp(log_factor);
+  return all;
+}
+
 // The geometric mean of the strata's typical ratios, with the error that their intervals' widths
 // make on the scale of logarithms; of rounds of processes, as if one round decided them all.
 // It has no interval if one of them has none.
@@ -246,6 +258,7 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
     interval = stats::stretched(*interval, all.ratio, sharing(strata, error_of));
   }
   all.ratio_interval = widened_ratio(interval, all, all.widening);
+  allow_for_unseen(unseen_tail_of(parts), all);
   if (!combined) {
     add_constant_tests(moments, in.options, all);
     return all;

@@ -61,18 +61,6 @@ std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
   return all;
 }
 
-// Moves the interval's end on the slow arm's side to where its mean may be.
-void allow_for_unseen(const UnseenTail& unseen, Contrast& contrast) {
-  if (!(unseen.factor > 1)) return;
-  contrast.unseen_slow_factor = unseen.factor;
-  contrast.slow_arm = unseen.is_arms ? contrast.arm : contrast.baseline;
-  for (auto* interval : {&contrast.ratio_interval, &contrast.ratio_process_range}) {
-    if (!*interval) continue;
-    (unseen.is_arms ? (*interval)->high : (*interval)->low) *=
-        unseen.is_arms ? unseen.factor : 1 / unseen.factor;
-  }
-}
-
 // Takes away t intervals of one or two degrees of freedom.
 void leave_without_intervals(Contrast& contrast) {
   contrast.ratio_interval.reset();
@@ -95,6 +83,17 @@ std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool p
   stats::StratumMoments moments{*arm, *base};
   if (paired) moments.covariance = stats::covariance(units.arm, units.baseline);
   return moments;
+}
+
+void allow_for_unseen(const UnseenTail& unseen, Contrast& contrast) {
+  if (!(unseen.factor > 1)) return;
+  contrast.unseen_slow_factor = unseen.factor;
+  contrast.slow_arm = unseen.is_arms ? contrast.arm : contrast.baseline;
+  for (auto* interval : {&contrast.ratio_interval, &contrast.ratio_process_range}) {
+    if (!*interval) continue;
+    (unseen.is_arms ? (*interval)->high : (*interval)->low) *=
+        unseen.is_arms ? unseen.factor : 1 / unseen.factor;
+  }
 }
 
 int64_t independent_strata(const Contrast& contrast) {

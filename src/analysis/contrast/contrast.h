@@ -54,6 +54,9 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
 std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contrast>& contrasts,
                              const std::vector<std::string>& void_because,
                              stats::QuantileBootstrap& quantiles, ThreadPool* pool);
+// Those of them alone that are void.
+std::vector<Decision> void_decisions(const ContrastInputs& in,
+                                     const std::vector<std::string>& void_because);
 
 // Errors of a pair as its family tells them: the pair's own of contrast_widenings(),
 // spreads_of_pairs() and unseen_tails().
@@ -71,6 +74,9 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
 
 // Moments of both arms' units, without widening. Absent for fewer than two.
 std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool paired);
+
+// Moves the interval's end on the slow arm's side to where its mean may be.
+void allow_for_unseen(const UnseenTail& unseen, Contrast& contrast);
 
 // Number of a combined contrast's strata that know nothing of each other: processes serve all of
 // them.

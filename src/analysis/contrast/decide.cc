@@ -267,6 +267,19 @@ void find_ahead(const Samples& samples, const std::vector<Contrast>& contrasts,
 
 }  // namespace
 
+std::vector<Decision> void_decisions(const ContrastInputs& in,
+                                     const std::vector<std::string>& void_because) {
+  std::vector<Decision> decisions;
+  for (size_t stratum = 0; stratum < void_because.size(); ++stratum) {
+    if (void_because[stratum].empty()) continue;
+    Race one = race(in, stratum);
+    if (one.groups.size() < 2) continue;
+    call_off(one, void_because[stratum]);
+    decisions.push_back(std::move(one.decision));
+  }
+  return decisions;
+}
+
 std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contrast>& contrasts,
                              const std::vector<std::string>& void_because,
                              stats::QuantileBootstrap& quantiles, ThreadPool* pool) {

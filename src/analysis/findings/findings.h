@@ -33,7 +33,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 21;
+inline constexpr int kFindingsSchemaVersion = 22;
 
 struct Findings {
   AnalysisOptions options;

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
 
@@ -312,6 +314,10 @@ TEST(Named, SlowCallsOfOneArmAreAllowedForWhereItsRowsHoldNone) {
   EXPECT_GT(allowed.unseen_slow_factor, 1.3);
   EXPECT_EQ(allowed.verdict, ::assay::Verdict::kInconclusive);
   EXPECT_GT(allowed.ratio_interval->high, 1.2);
+  const Contrast over_both = analyze(slow.bundle.build(), options, nullptr)->combined.at(0);
+  EXPECT_EQ(over_both.strata, 2);
+  EXPECT_EQ(over_both.slow_arm, "static");
+  EXPECT_NEAR(over_both.unseen_slow_factor, std::sqrt(allowed.unseen_slow_factor), 1e-12);
   // With slow calls of the other arm too, or without any, the stratum's rows decide.
   slow.bundle.row("c002-eager-prefill-s1", 9).latency_ms = 50;
   EXPECT_EQ(contrast_of().unseen_slow_factor, 1);
