@@ -1,5 +1,4 @@
-// Element types, shapes and non-owning views: the words in which the engine's parts speak of
-// tensors.
+// Element types and shapes: the words in which the engine's parts speak of tensors.
 #pragma once
 
 #include <array>
@@ -36,18 +35,6 @@ class Shape {
  private:
   std::array<int64_t, kMaxRank> dims_{};
   size_t rank_ = 0;
-};
-
-// Bytes of a tensor that another object owns; contiguous, row-major.
-struct TensorView {
-  const std::byte* data = nullptr;
-  DType dtype = DType::kF32;
-  Shape shape;
-
-  size_t size_bytes() const {
-    return static_cast<size_t>(shape.elements()) * dtype_size_bytes(dtype);
-  }
-  const float* f32() const { return reinterpret_cast<const float*>(data); }
 };
 
 }  // namespace assay::engine

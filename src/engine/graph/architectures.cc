@@ -14,7 +14,14 @@ std::string head_tensor(const ModelConfig& config) {
 
 Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of,
                           DType caches, Fp8 fp8, CacheRows rows) {
-  GraphBuilder graph(tensor_specs(config), weights, caches, fp8 != Fp8::kNone,
+  std::vector<TensorSpec> specs = tensor_specs(config);
+  for (TensorSpec& spec : specs) spec.format = weight_format(weights);
+  return build_graph(config, specs, logits_of, caches, fp8, rows);
+}
+
+Result<Graph> build_graph(const ModelConfig& config, const std::vector<TensorSpec>& weights,
+                          LogitsOf logits_of, DType caches, Fp8 fp8, CacheRows rows) {
+  GraphBuilder graph(GraphBuilder::MixedWeights{weights}, caches, fp8 != Fp8::kNone,
                      rows == CacheRows::kNamed);
   ValueId hidden = config.architecture == Architecture::kGpt2 ? build_gpt2(graph, config)
                                                               : build_llama(graph, config);

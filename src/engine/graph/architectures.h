@@ -27,8 +27,13 @@ enum class CacheRows {
 };
 
 // Outputs: logits, then the argmax of each row's last position, [batch]. The same graph serves
-// prefill (q_len > 1) and decode (q_len = 1). `caches`: the type of keys and values between runs,
+// prefill (q_len > 1) and decode (q_len = 1). `weights`: tensor_specs(config), each in the format
+// in which it is in memory. `caches`: the type of keys and values between runs,
 // Device::cache_type().
+Result<Graph> build_graph(const ModelConfig& config, const std::vector<TensorSpec>& weights,
+                          LogitsOf logits_of, DType caches = DType::kF32, Fp8 fp8 = Fp8::kNone,
+                          CacheRows rows = CacheRows::kInOrder);
+// Weights of one type.
 Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of,
                           DType caches = DType::kF32, Fp8 fp8 = Fp8::kNone,
                           CacheRows rows = CacheRows::kInOrder);

@@ -66,6 +66,7 @@ struct SourceText {
   }
   std::string operator()(const WeightSource& s) const {
     std::string text = fmt::format("weight \"{}\"", fmt::join(s.tensors, "\", \""));
+    if (traits(s.format).in_blocks()) text += fmt::format(" {}", traits(s.format).name);
     if (s.packing) {
       text += fmt::format(" packed tile={}{} segments=[{}]", s.packing->tile,
                           s.packing->interleaved ? " interleaved" : "",

@@ -14,6 +14,7 @@
 #include "engine/graph/dim.h"
 #include "engine/model/config.h"
 #include "engine/tensor.h"
+#include "engine/weight_format.h"
 #include "engine/weight_layout.h"
 
 namespace assay::engine {
@@ -42,6 +43,8 @@ struct WeightSource {
   size_t axis = 0;                      // the axis of outputs
   std::vector<int64_t> widths = {};     // of several: each one's size along the axis
   std::optional<Packing> packing = {};  // of a product's weight, once a pass has chosen it
+  // Stored so; of several the first one's. The value's type is what a block is decoded to.
+  WeightFormat format = WeightFormat::kF32;
 };
 enum class ConstantKind { kRopeCos, kRopeSin };
 struct ConstantSource {  // [max_positions, head_dim / 2]; a run may hold only the first rows it

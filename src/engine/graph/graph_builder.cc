@@ -5,10 +5,18 @@
 
 namespace assay::engine {
 
-GraphBuilder::GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches,
-                           bool fp8, bool slots)
-    : weights_(weights), caches_(caches), fp8_(fp8), named_slots_(slots) {
-  for (const TensorSpec& spec : specs) shapes_[spec.name] = spec.shape;
+GraphBuilder::GraphBuilder(std::vector<TensorSpec> specs, DType weights, DType caches, bool fp8,
+                           bool slots)
+    : caches_(caches), fp8_(fp8), named_slots_(slots) {
+  for (TensorSpec& spec : specs) {
+    spec.format = weight_format(weights);
+    specs_[spec.name] = spec;
+  }
+}
+
+GraphBuilder::GraphBuilder(const MixedWeights& weights, DType caches, bool fp8, bool slots)
+    : caches_(caches), fp8_(fp8), named_slots_(slots) {
+  for (const TensorSpec& spec : weights.specs) specs_[spec.name] = spec;
 }
 
 ValueId GraphBuilder::source(const std::string& key, TensorType type, Source source) {
@@ -34,12 +42,13 @@ ValueId GraphBuilder::slots() {
 }
 
 ValueId GraphBuilder::weight(const std::string& tensor) {
-  const auto shape = shapes_.find(tensor);
-  if (shape == shapes_.end() && status_) {
+  const auto found = specs_.find(tensor);
+  if (found == specs_.end() && status_) {
     status_ = bad_input("{}: expected a tensor of the model, found none of this name", tensor);
   }
-  TensorType type{weights_, shape == shapes_.end() ? SymbolicShape{} : symbolic(shape->second)};
-  return source("weight " + tensor, std::move(type), WeightSource{.tensors = {tensor}});
+  const TensorSpec spec = found == specs_.end() ? TensorSpec{} : found->second;
+  return source("weight " + tensor, {traits(spec.format).element, symbolic(spec.shape)},
+                WeightSource{.tensors = {tensor}, .format = spec.format});
 }
 
 ValueId GraphBuilder::rope_table(ConstantKind kind, int64_t max_positions, int64_t head_dim) {

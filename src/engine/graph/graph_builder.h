@@ -13,10 +13,15 @@ namespace assay::engine {
 
 class GraphBuilder {
  public:
-  // Weights take `weights` as their type and their shapes from `specs`, caches `caches`. `fp8`: of
+  // Weights take their shapes from `specs` and `weights` as their type, caches `caches`. `fp8`: of
   // products that linear() adds; `slots`: kv_write() and attention() have them.
-  GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches = DType::kF32,
+  GraphBuilder(std::vector<TensorSpec> specs, DType weights, DType caches = DType::kF32,
                bool fp8 = false, bool slots = false);
+  // The same with weights in the formats of `specs`.
+  struct MixedWeights {
+    std::vector<TensorSpec> specs;
+  };
+  GraphBuilder(const MixedWeights& weights, DType caches, bool fp8, bool slots);
 
   // Sources; asking twice gives the same value.
   ValueId ids();      // [batch, q_len]
@@ -47,8 +52,8 @@ class GraphBuilder {
  private:
   ValueId source(const std::string& key, TensorType type, Source source);
 
-  std::map<std::string, Shape> shapes_;
-  DType weights_, caches_;
+  std::map<std::string, TensorSpec> specs_;
+  DType caches_;
   bool fp8_, named_slots_;
   Graph graph_;
   std::map<std::string, ValueId> sources_;

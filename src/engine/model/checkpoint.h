@@ -1,4 +1,5 @@
-// A checkpoint folder opened for reading: validated config, and weights mapped from safetensors.
+// A checkpoint opened for reading: validated config, and weights mapped from its files, whichever
+// reader they need.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,7 @@
 #include "base/files/mapped_file.h"
 #include "base/result.h"
 #include "engine/model/config.h"
-#include "engine/model/safetensors.h"
-#include "engine/tensor.h"
+#include "engine/weight_format.h"
 
 namespace assay::engine {
 
@@ -22,47 +22,51 @@ struct TensorSpec {
   std::string
       name;  // "model.layers.0.self_attn.q_proj.weight", "transformer.h.0.attn.c_attn.weight"
   Shape shape;
+  WeightFormat format = WeightFormat::kF32;
 };
 
-// All tensors of the config, in the order in which `assay model make` writes them. The single
-// source of names and shapes: the loader validates against it, the maker writes it, the graph
-// builders refer to it. Tied embeddings have no lm_head.weight.
+// All tensors of the config, in the order in which `assay model make` writes them, each in the
+// config's dtype. The single source of names and shapes: readers are validated against it, the
+// maker writes it, the graph builders refer to it. Tied embeddings have no lm_head.weight.
 std::vector<TensorSpec> tensor_specs(const ModelConfig& config);
+
+// The files of a checkpoint as a reader maps them: all that differs between their formats.
+struct CheckpointFiles {
+  ModelConfig config;                               // its dtype apart, where tensors say it
+  std::vector<std::filesystem::path> weight_files;  // in name order, `maps` beside them
+  std::vector<MappedFile> maps;
+  std::vector<std::unique_ptr<std::byte[]>> copies;  // of tensors that lie unaligned in their file
+  std::map<std::string, TensorView> tensors;         // into maps or copies, by the engine's names
+  // A file that describes the model beside the weight files; empty: these do.
+  std::filesystem::path config_file;
+};
 
 class Checkpoint {
  public:
-  // Maps folder/model.safetensors, or the shards of folder/model.safetensors.index.json. Every spec
-  // must be present with its shape in one float dtype, and nothing unexpected beside it (known
-  // leftovers such as GPT-2's attn.bias masks, rotary inv_freq and a duplicate of a tied head are
-  // ignored).
-  static Result<Checkpoint> open(const std::filesystem::path& folder);
+  // A folder of safetensors (safetensors_checkpoint.h). Every spec must be present with its shape,
+  // and nothing unexpected beside it.
+  static Result<Checkpoint> open(const std::filesystem::path& path);
 
-  const ModelConfig& config() const { return config_; }
-  const std::filesystem::path& folder() const { return folder_; }
-  const std::vector<std::filesystem::path>& weight_files() const { return weight_files_; }
+  const ModelConfig& config() const { return files_.config; }
+  const std::filesystem::path& path() const { return path_; }
+  const std::vector<std::filesystem::path>& weight_files() const { return files_.weight_files; }
   // The name must be one of tensor_specs(config()): assert. Valid as long as the checkpoint.
   const TensorView& tensor(const std::string& name) const;
-  uint64_t weight_bytes() const;  // of all tensors
+  std::vector<TensorSpec> tensors() const;  // tensor_specs(config()), each in its own format
+  uint64_t weight_bytes() const;            // of all tensors
   uint64_t parameter_count() const;
 
-  // SHA-256 over config.json and every weight file's bytes in name order. Reads everything once.
+  // SHA-256 over what describes the model beside the weights and every weight file's bytes in name
+  // order. Reads everything once.
   Result<std::string> content_hash() const;
 
  private:
-  // Adds a weight file's tensors; check_against_config() refuses those that the config doesn't ask
-  // for.
-  Status add_file(const std::filesystem::path& path,
-                  const std::map<std::string, std::string>* weight_map);
-  Status add_tensor(const std::filesystem::path& path, const SafetensorsEntry& entry,
-                    std::span<const std::byte> bytes);
-  Status check_against_config();
+  Checkpoint(std::filesystem::path path, CheckpointFiles files)
+      : path_(std::move(path)), files_(std::move(files)) {}
+  Status check_against_config() const;
 
-  std::filesystem::path folder_;
-  ModelConfig config_;
-  std::vector<std::filesystem::path> weight_files_;  // in name order, maps_ beside them
-  std::vector<MappedFile> maps_;
-  std::vector<std::unique_ptr<std::byte[]>> copies_;  // of tensors that lie unaligned in their file
-  std::map<std::string, TensorView> tensors_;
+  std::filesystem::path path_;
+  CheckpointFiles files_;
 };
 
 }  // namespace assay::engine

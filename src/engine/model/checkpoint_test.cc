@@ -1,4 +1,5 @@
 #include "engine/model/checkpoint.h"
+#include "engine/model/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

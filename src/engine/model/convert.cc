@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <vector>
 
 namespace assay::engine {
 namespace {
@@ -38,17 +39,28 @@ void convert_elements(const std::byte* from, size_t count, std::byte* out) {
 }
 
 template <typename From>
-void convert_from(const TensorView& from, DType to, std::byte* out) {
-  const auto count = static_cast<size_t>(from.shape.elements());
+void convert_from(const std::byte* from, size_t count, DType to, std::byte* out) {
   switch (to) {
     case DType::kF32:
-      return convert_elements<From, F32>(from.data, count, out);
+      return convert_elements<From, F32>(from, count, out);
     case DType::kF16:
-      return convert_elements<From, F16>(from.data, count, out);
+      return convert_elements<From, F16>(from, count, out);
     case DType::kBF16:
-      return convert_elements<From, BF16>(from.data, count, out);
+      return convert_elements<From, BF16>(from, count, out);
     case DType::kI32:
       assert(false && "not a float type");
+  }
+}
+
+// Row by row.
+void convert_blocks(const TensorView& from, DType to, std::byte* out) {
+  const int64_t width = from.row_values();
+  const auto count = static_cast<size_t>(width);
+  std::vector<float> row(count);
+  for (int64_t i = 0; i * width < from.shape.elements(); ++i) {
+    decode_row(from, i, row.data());
+    convert_from<F32>(reinterpret_cast<const std::byte*>(row.data()), count, to, out);
+    out += count * dtype_size_bytes(to);
   }
 }
 
@@ -81,17 +93,19 @@ uint16_t f32_to_f16(float value) {
 }
 
 void convert(const TensorView& from, DType to, std::byte* out) {
-  if (from.dtype == to) {
+  if (from.format == weight_format(to)) {
     if (from.size_bytes() > 0) std::memcpy(out, from.data, from.size_bytes());
     return;
   }
-  switch (from.dtype) {
+  if (from.in_blocks()) return convert_blocks(from, to, out);
+  const auto count = static_cast<size_t>(from.shape.elements());
+  switch (from.element()) {
     case DType::kF32:
-      return convert_from<F32>(from, to, out);
+      return convert_from<F32>(from.data, count, to, out);
     case DType::kF16:
-      return convert_from<F16>(from, to, out);
+      return convert_from<F16>(from.data, count, to, out);
     case DType::kBF16:
-      return convert_from<BF16>(from, to, out);
+      return convert_from<BF16>(from.data, count, to, out);
     case DType::kI32:
       assert(false && "not a float type");
   }

@@ -1,11 +1,11 @@
-// Weights at another element type: fp32, fp16 and bf16 into each other.
+// Weights at another element type: of fp32, fp16 and bf16, from these and from blocks.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/tensor.h"
+#include "engine/weight_format.h"
 
 namespace assay::engine {
 
@@ -24,10 +24,10 @@ constexpr uint16_t f32_to_bf16(float value) {
 float f16_to_f32(uint16_t bits);
 uint16_t f32_to_f16(float value);
 
-// Writes from.shape.elements() elements of `to` at `out`, which must have room for them and not
-// overlap `from`. Both types are float types: assert. A narrower source is converted by way of
-// fp32, exactly, so that there is one rounding at most. Parts of a tensor may be converted on
-// threads of their own.
+// Writes from.shape.elements() elements of `to`, a float type (assert), at `out`, which must have
+// room for them and not overlap `from`. Another source than fp32 is converted by way of it: exactly
+// from elements, so that there is one rounding at most, and from blocks as decode() does. Parts of
+// a tensor may be converted on threads of their own.
 void convert(const TensorView& from, DType to, std::byte* out);
 
 }  // namespace assay::engine

@@ -74,8 +74,10 @@ std::vector<TensorSpec> llama_family_specs(const ModelConfig& config) {
 }  // namespace
 
 std::vector<TensorSpec> tensor_specs(const ModelConfig& config) {
-  return config.architecture == Architecture::kGpt2 ? gpt2_specs(config)
-                                                    : llama_family_specs(config);
+  std::vector<TensorSpec> specs =
+      config.architecture == Architecture::kGpt2 ? gpt2_specs(config) : llama_family_specs(config);
+  for (TensorSpec& spec : specs) spec.format = weight_format(config.dtype);
+  return specs;
 }
 
 }  // namespace assay::engine

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cassert>
 #include <utility>
 
 #include "engine/model/convert.h"
@@ -29,38 +28,38 @@ void page_in(const TensorView& tensor) {
 Result<Weights> Weights::load(Checkpoint checkpoint, std::optional<DType> dtype,
                               BufferPool& memory) {
   Weights weights(std::move(checkpoint));
-  const DType stored = weights.config().dtype;
-  weights.dtype_ = dtype.value_or(stored);
-  if (weights.dtype_ != stored) {
-    ASSAY_CHECK(weights.convert_all(memory));
-    return weights;
+  weights.dtype_ = dtype.value_or(weights.config().dtype);
+  for (const TensorSpec& spec : weights.checkpoint_.tensors()) {
+    if (dtype && spec.format != weight_format(*dtype)) {
+      ASSAY_CHECK(weights.convert_tensor(spec.name, memory));
+    } else {
+      page_in(weights.checkpoint_.tensor(spec.name));
+    }
+    weights.bytes_ += weights.tensor(spec.name).size_bytes();
   }
-  for (const TensorSpec& spec : tensor_specs(weights.config())) {
-    page_in(weights.checkpoint_.tensor(spec.name));
-  }
-  weights.bytes_ = weights.checkpoint_.weight_bytes();
   return weights;
 }
 
-Status Weights::convert_all(BufferPool& memory) {
-  for (const TensorSpec& spec : tensor_specs(config())) {
-    const TensorView& from = checkpoint_.tensor(spec.name);
-    TensorView to{.data = nullptr, .dtype = dtype_, .shape = from.shape};
-    ASSAY_TRY(Buffer buffer, memory.allocate(to.size_bytes()));
-    convert(from, dtype_, buffer.data());
-    to.data = buffer.data();
-    bytes_ += to.size_bytes();
-    converted_[spec.name] = to;
-    buffers_.push_back(std::move(buffer));
-  }
+Status Weights::convert_tensor(const std::string& name, BufferPool& memory) {
+  const TensorView& from = checkpoint_.tensor(name);
+  TensorView to(nullptr, dtype_, from.shape);
+  ASSAY_TRY(Buffer buffer, memory.allocate(to.size_bytes()));
+  convert(from, dtype_, buffer.data());
+  to.data = buffer.data();
+  converted_[name] = to;
+  buffers_.push_back(std::move(buffer));
   return {};
 }
 
+std::vector<TensorSpec> Weights::tensors() const {
+  std::vector<TensorSpec> specs = tensor_specs(config());
+  for (TensorSpec& spec : specs) spec.format = tensor(spec.name).format;
+  return specs;
+}
+
 const TensorView& Weights::tensor(const std::string& name) const {
-  if (converted_.empty()) return checkpoint_.tensor(name);
   const auto found = converted_.find(name);
-  assert(found != converted_.end());
-  return found->second;
+  return found == converted_.end() ? checkpoint_.tensor(name) : found->second;
 }
 
 }  // namespace assay::engine

@@ -1,7 +1,8 @@
 // The operator library of the eager executor: one interface, a reference version and a CPU version.
 //
-// Activations are fp32; weights are fp32, fp16 or bf16 and read in place. Shapes are trailing
-// comments. Weights are aligned to their element. Pointers must not be null unless said; outputs
+// Activations are fp32; weights are read in place: of fp32, fp16 or bf16, aligned to their element,
+// or, in tables and products [out, in] alone, in blocks at any address. Shapes are trailing
+// comments. Pointers must not be null unless said; outputs
 // never overlap inputs unless said. Programmer errors are asserts: by the time an operator runs,
 // everything has been validated.
 #pragma once
@@ -16,6 +17,7 @@
 #include "base/process/thread_pool.h"
 #include "engine/model/config.h"
 #include "engine/tensor.h"
+#include "engine/weight_format.h"
 #include "engine/weight_layout.h"
 
 namespace assay::engine {

@@ -20,6 +20,7 @@
 #include "engine/model/convert.h"
 #include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/element.h"
+#include "engine/random_blocks.h"
 
 namespace assay::engine {
 namespace {
@@ -282,6 +283,29 @@ TEST_P(OpsAgree, LinearOfFewRows) {
     const int64_t rows = 1 + static_cast<int64_t>(random.below(8));
     linear_case(random, rows, size_up_to(random, 700), size_up_to(random, 700),
                 [&](auto&&... args) { compare(args...); });
+  });
+}
+
+TEST_P(OpsAgree, WeightsInBlocks) {
+  for_seeds(60, [&](Random& random) {
+    const FormatTraits& format = kFormats[3 + random.below(kFormats.size() - 3)];
+    SCOPED_TRACE(format.name);
+    const int64_t rows = pick(random, {1, 3, 8, 9, 40});
+    const int64_t inputs = format.block_values * (1 + static_cast<int64_t>(random.below(3)));
+    const int64_t outputs = size_up_to(random, 300);
+    const std::vector<std::byte> bytes =
+        random_blocks(random, format.format, Shape{outputs, inputs});
+    const TensorView weight(bytes.data(), format.format, Shape{outputs, inputs});
+    const Tensor bias(random, any_dtype(random), {outputs});
+    const TensorView bias_view = bias.view();
+    const TensorView* bias_or_none = random.below(2) == 0 ? &bias_view : nullptr;
+    const std::vector<float> x = random_floats(random, rows * inputs);
+    compare(rows * outputs, 1e-5, [&](OpLibrary& ops, float* out) {
+      ops.linear(x.data(), weight, WeightLayout::kOutIn, bias_or_none, out, rows);
+    });
+    std::vector<int32_t> ids(static_cast<size_t>(rows));
+    for (int32_t& id : ids) id = static_cast<int32_t>(random.below(static_cast<uint64_t>(outputs)));
+    compare(rows * inputs, 0, [&](OpLibrary& ops, float* out) { ops.embedding(ids, weight, out); });
   });
 }
 

@@ -44,7 +44,7 @@ Status Model::build(Checkpoint checkpoint) {
 }
 
 Result<Graph> Model::make_graph(LogitsOf logits, Fp8 fp8) const {
-  return build_graph(config(), dtype(), logits, cache_type(), fp8, options_.rows);
+  return build_graph(config(), weights_->tensors(), logits, cache_type(), fp8, options_.rows);
 }
 
 Result<Executor*> Model::eager(LogitsOf logits, Fp8 fp8) {
@@ -104,10 +104,10 @@ uint64_t Model::step_bytes(int64_t batch, int64_t kv_len) const {
       if (weight == nullptr) continue;
       const TensorView& tensor = weights_->tensor(weight->tensors.front());
       const bool rows_only = node.op == OpKind::kEmbedding;
-      const uint64_t bytes =
-          rows_only ? static_cast<uint64_t>(std::min(batch, tensor.shape[0]) * tensor.shape[1]) *
-                          dtype_size_bytes(tensor.dtype)
-                    : tensor.size_bytes();
+      const auto table_rows = static_cast<uint64_t>(std::max<int64_t>(tensor.shape[0], 1));
+      const uint64_t bytes = rows_only ? tensor.size_bytes() / table_rows *
+                                             std::min(static_cast<uint64_t>(batch), table_rows)
+                                       : tensor.size_bytes();
       read[id] = std::max(read[id], bytes);
     }
   }

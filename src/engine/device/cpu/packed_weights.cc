@@ -9,6 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/model/convert.h"
+
 namespace assay::engine {
 namespace {
 
@@ -33,17 +35,25 @@ class Outputs {
     return std::accumulate(tensors_.begin(), tensors_.end(), int64_t{0},
                            [&](int64_t sum, const TensorView& t) { return sum + width(t); });
   }
-  DType dtype() const { return tensors_.front().dtype; }
+  // Of panels; equal for all tensors.
+  DType dtype() const { return tensors_.front().element(); }
 
-  PackedColumn column(int64_t output) const {
+  // `decoded`: the inputs of a column, for one in blocks.
+  PackedColumn column(int64_t output, float* decoded) const {
     if (output < 0) return {};
     size_t i = 0;
     for (; output >= width(tensors_[i]); ++i) output -= width(tensors_[i]);
     const TensorView& tensor = tensors_[i];
-    const int64_t first = out_in_ ? output * tensor.shape[1] : output;
-    return {tensor.data + static_cast<size_t>(first) * dtype_size_bytes(tensor.dtype),
-            out_in_ ? 1 : tensor.shape[1]};
+    if (tensor.in_blocks()) {
+      assert(out_in_);
+      decode_row(tensor, output, decoded);
+      return {reinterpret_cast<const std::byte*>(decoded), 1};
+    }
+    if (out_in_) return {tensor.row(output), 1};
+    return {tensor.data + static_cast<size_t>(output) * dtype_size_bytes(tensor.element()),
+            tensor.shape[1]};
   }
+  bool in_blocks() const { return std::ranges::any_of(tensors_, &TensorView::in_blocks); }
 
  private:
   int64_t width(const TensorView& tensor) const { return tensor.shape[out_in_ ? 0 : 1]; }
@@ -110,12 +120,14 @@ void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::b
   const int64_t inputs = outputs.inputs();
   std::atomic<int64_t> next = 0;
   pool.run([&](size_t) {
+    std::vector<float> decoded(outputs.in_blocks() ? static_cast<size_t>(kPanel * inputs) : 0);
     for (int64_t p = next++; p < panels; p = next++) {
       std::array<PackedColumn, kPanel> columns;
       bool whole = Packing::padded_inputs(inputs) == inputs;
       for (int64_t c = 0; c < kPanel; ++c) {
         PackedColumn& column = columns[static_cast<size_t>(c)];
-        column = outputs.column(packed_output(packing_, (first + p) * kPanel + c));
+        column = outputs.column(packed_output(packing_, (first + p) * kPanel + c),
+                                decoded.empty() ? nullptr : decoded.data() + c * inputs);
         whole = whole && column.data != nullptr;
       }
       std::byte* const panel = to + static_cast<size_t>(p) * bytes_;
@@ -154,16 +166,21 @@ Result<const std::byte*> PackedWeights::product(const WeightSource& source, Weig
 }
 
 Result<const std::byte*> PackedWeights::plain(const WeightSource& source) {
-  if (source.tensors.size() == 1) return weights_.tensor(source.tensors.front()).data;
+  std::vector<TensorView> tensors;
+  for (const std::string& name : source.tensors) tensors.push_back(weights_.tensor(name));
+  if (tensors.size() == 1 && !tensors.front().in_blocks()) return tensors.front().data;
   const std::byte*& copy = copies_[{source.tensors, ""}];
   if (copy != nullptr) return copy;
   size_t total = 0;
-  for (const std::string& name : source.tensors) total += weights_.tensor(name).size_bytes();
+  const auto bytes = [](const TensorView& tensor) {
+    return static_cast<size_t>(tensor.shape.elements()) * dtype_size_bytes(tensor.element());
+  };
+  for (const TensorView& tensor : tensors) total += bytes(tensor);
   ASSAY_TRY(std::byte* const memory, allocate(total));
   std::byte* to = memory;
-  for (const std::string& name : source.tensors) {
-    const TensorView& tensor = weights_.tensor(name);
-    to = std::copy_n(tensor.data, tensor.size_bytes(), to);
+  for (const TensorView& tensor : tensors) {
+    convert(tensor, tensor.element(), to);
+    to += bytes(tensor);
   }
   return copy = memory;
 }

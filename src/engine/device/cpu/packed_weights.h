@@ -19,7 +19,8 @@ namespace assay::engine {
 // One product's weight, laid out panel by panel, wherever each of them goes.
 class ProductPanels {
  public:
-  // [out, in] or [in, out] as `layout` says, in its own type. The weights must outlive the object.
+  // [out, in] or [in, out] as `layout` says, in its own type; blocks, [out, in] alone, are decoded
+  // to fp32. The weights must outlive the object.
   ProductPanels(const Weights& weights, const WeightSource& source, WeightLayout layout,
                 const Packing& packing);
 
@@ -43,11 +44,12 @@ class PackedWeights {
   // Both must outlive the object.
   PackedWeights(const Weights& weights, ThreadPool& pool) : weights_(weights), pool_(pool) {}
 
-  // A product's weight, [out, in] or [in, out] as `layout` says, in its own type; 64-byte aligned.
-  // An environment_error if memory ends.
+  // A product's weight as ProductPanels has it, 64-byte aligned. An environment_error if memory
+  // ends.
   Result<const std::byte*> product(const WeightSource& source, WeightLayout layout,
                                    const Packing& packing);
-  // A weight that is no product's: in place, or its parts put together along their first axis.
+  // A weight that is no product's: in place, decoded to fp32 if it is in blocks, or its parts put
+  // together along their first axis.
   Result<const std::byte*> plain(const WeightSource& source);
 
   uint64_t bytes() const { return bytes_; }  // of the copies

@@ -104,7 +104,7 @@ Result<Fp8Weight> GpuWeights::fp8(const WeightSource& source, const WeightBindin
       Address from, codes, scales;
     } arguments{};
     ASSAY_TRY(arguments.from, address(source, binding));
-    ASSAY_TRY(const Module module, kernels.load(print_fp8_weight(first.dtype, inputs), false));
+    ASSAY_TRY(const Module module, kernels.load(print_fp8_weight(first.element(), inputs), false));
     ASSAY_TRY(const Function function, driver_.function(module, "assay_round"));
     const auto bytes = static_cast<size_t>(places.wide_at);
     ASSAY_TRY(GpuBlock made, GpuBlock::allocate(driver_, bytes));

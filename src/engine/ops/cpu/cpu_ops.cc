@@ -10,6 +10,7 @@
 #include "engine/ops/cpu/matvec.h"
 #include "engine/ops/cpu/norm.h"
 #include "engine/ops/cpu/pointwise.h"
+#include "engine/ops/element.h"
 #include "engine/ops/ops.h"
 
 namespace assay::engine {
@@ -113,12 +114,15 @@ class CpuOps final : public OpLibrary {
 
   void embedding(std::span<const int32_t> ids, const TensorView& table, float* out) override {
     const int64_t hidden = table.shape[1];
-    const size_t row_bytes = static_cast<size_t>(hidden) * dtype_size_bytes(table.dtype);
     pool_.parallel_for(ids.size(), grain_rows(hidden), [&](size_t begin, size_t end) {
       for (size_t t = begin; t < end; ++t) {
         assert(ids[t] >= 0 && ids[t] < table.shape[0]);
-        cpu::convert_to_f32(table.data + static_cast<size_t>(ids[t]) * row_bytes, table.dtype,
-                            out + static_cast<int64_t>(t) * hidden, hidden);
+        float* const to = out + static_cast<int64_t>(t) * hidden;
+        if (table.in_blocks()) {
+          decode_row(table, ids[t], to);
+        } else {
+          cpu::convert_to_f32(table.row(ids[t]), table.element(), to, hidden);
+        }
       }
     });
   }
@@ -166,6 +170,7 @@ class CpuOps final : public OpLibrary {
                               .out = out,
                               .inputs = weight.shape[out_in ? 1 : 0],
                               .outputs = weight.shape[out_in ? 0 : 1]};
+    if (weight.in_blocks()) return share_blocks(product);
     out_in ? share_outputs(product) : share_inputs(product);
   }
 
@@ -220,13 +225,47 @@ class CpuOps final : public OpLibrary {
  private:
   void share_outputs(const cpu::Matvec& product) {
     const size_t output_bytes =
-        static_cast<size_t>(product.inputs) * dtype_size_bytes(product.weight.dtype);
+        static_cast<size_t>(product.inputs) * dtype_size_bytes(product.weight.element());
     const size_t lines =
         std::max<size_t>(1, kGrainWeightBytes / std::max<size_t>(1, output_bytes) / 16);
     pool_.parallel_for(
         static_cast<size_t>(product.outputs), 16 * lines, [&](size_t begin, size_t end) {
           cpu::matvec_out_in(product, static_cast<int64_t>(begin), static_cast<int64_t>(end));
         });
+  }
+
+  // Of a weight in blocks: a tile of outputs at a time, whose rows are decoded.
+  void share_blocks(const cpu::Matvec& product) {
+    constexpr int64_t kTile = 16;
+    const int64_t tiles = (product.outputs + kTile - 1) / kTile;
+    pool_.parallel_for(static_cast<size_t>(tiles), 1, [&](size_t begin, size_t end) {
+      std::vector<float> rows(static_cast<size_t>(kTile * product.inputs));
+      std::vector<float> results(static_cast<size_t>(kTile * product.rows));
+      const TensorView tile(reinterpret_cast<const std::byte*>(rows.data()), DType::kF32,
+                            {kTile, product.inputs});
+      for (auto t = static_cast<int64_t>(begin); t < static_cast<int64_t>(end); ++t) {
+        const int64_t first = t * kTile, count = std::min(kTile, product.outputs - first);
+        decode(product.weight.format, product.weight.row(first), count * product.inputs,
+               rows.data());
+        cpu::matvec_out_in({.x = product.x,
+                            .rows = product.rows,
+                            .weight = tile,
+                            .out = results.data(),
+                            .inputs = product.inputs,
+                            .outputs = kTile},
+                           0, count);
+        for (int64_t o = 0; o < count; ++o) {
+          const float bias =
+              product.bias == nullptr
+                  ? 0.0f
+                  : load_element(product.bias->data, product.bias->element(), first + o);
+          for (int64_t r = 0; r < product.rows; ++r) {
+            product.out[r * product.outputs + first + o] =
+                results[static_cast<size_t>(r * kTile + o)] + bias;
+          }
+        }
+      }
+    });
   }
 
   // Each thread sums its share of the inputs into outputs of its own; the first one's are the

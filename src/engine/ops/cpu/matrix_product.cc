@@ -78,8 +78,7 @@ struct MatrixProduct::Worker {
   void multiply_out_in(const float* x, const TensorView& weight, float* out, int64_t rows,
                        int64_t begin, int64_t count) {
     const int64_t inputs = weight.shape[1];
-    const float* tile =
-        as_f32(weight.data + bytes(weight, begin * inputs), weight.dtype, count * inputs);
+    const float* tile = as_f32(weight, begin, count);
     multiply({dnnl::memory::data_type::f32, rows, inputs, count, 1, inputs}, x, tile, out + begin,
              weight.shape[0]);
   }
@@ -100,13 +99,13 @@ struct MatrixProduct::Worker {
                        int64_t begin, int64_t count) {
     const int64_t inputs = weight.shape[0];
     const int64_t outputs = weight.shape[1];
-    if (weight.dtype == DType::kF32) {
+    if (weight.format == WeightFormat::kF32) {
       return small_product(x, inputs, weight.f32() + begin, outputs, false, out + begin, outputs,
                            rows, count, inputs);
     }
     weights.resize(std::max(weights.size(), static_cast<size_t>(count * inputs)));
     for (int64_t i = 0; i < inputs; ++i) {
-      convert_to_f32(weight.data + bytes(weight, i * outputs + begin), weight.dtype,
+      convert_to_f32(weight.data + bytes(weight, i * outputs + begin), weight.element(),
                      weights.data() + i * count, count);
     }
     return small_product(x, inputs, weights.data(), count, false, out + begin, outputs, rows, count,
@@ -132,14 +131,21 @@ struct MatrixProduct::Worker {
   }
 
   static size_t bytes(const TensorView& view, int64_t elements) {
-    return static_cast<size_t>(elements) * dtype_size_bytes(view.dtype);
+    return static_cast<size_t>(elements) * dtype_size_bytes(view.element());
   }
 
-  // The elements as fp32: in place if they are.
-  const float* as_f32(const std::byte* data, DType dtype, int64_t count) {
-    if (dtype == DType::kF32) return reinterpret_cast<const float*>(data);
+  // Rows of the weight as fp32: in place if they are.
+  const float* as_f32(const TensorView& weight, int64_t row, int64_t rows) {
+    if (weight.format == WeightFormat::kF32) {
+      return reinterpret_cast<const float*>(weight.row(row));
+    }
+    const int64_t count = rows * weight.row_values();
     weights.resize(std::max(weights.size(), static_cast<size_t>(count)));
-    convert_to_f32(data, dtype, weights.data(), count);
+    if (weight.in_blocks()) {
+      decode(weight.format, weight.row(row), count, weights.data());
+    } else {
+      convert_to_f32(weight.row(row), weight.element(), weights.data(), count);
+    }
     return weights.data();
   }
 };
@@ -151,7 +157,7 @@ void add_bias(const TensorView& bias, float* out, int64_t rows, int64_t outputs,
               int64_t end) {
   std::vector<float> offsets;
   for (int64_t i = begin; i < end; ++i) {
-    offsets.push_back(load_element(bias.data, bias.dtype, i));
+    offsets.push_back(load_element(bias.data, bias.element(), i));
   }
   for (int64_t r = 0; r < rows; ++r) {
     float* row = out + r * outputs + begin;
@@ -184,9 +190,9 @@ bool MatrixProduct::run(const float* x, const TensorView& weight, WeightLayout l
   const auto threads = static_cast<int64_t>(workers_.size());
   const int64_t grains = (outputs + kOutputGrain - 1) / kOutputGrain;
   // fp32 weights [in, out] are read where they lie, so a share needs no tiles.
-  const int64_t step = !out_in && weight.dtype == DType::kF32 ? outputs : kTileOutputs;
+  const int64_t step = !out_in && weight.format == WeightFormat::kF32 ? outputs : kTileOutputs;
   const bool dot =
-      rounding_ == Rounding::kFastest && weight.dtype == DType::kBF16 && has_bf16_dot();
+      rounding_ == Rounding::kFastest && weight.format == WeightFormat::kBF16 && has_bf16_dot();
   if (dot) round(x, rows * weight.shape[out_in ? 1 : 0]);
   std::vector<char> failed(workers_.size(), 0);
   const auto share = [&](size_t thread) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "engine/memory/read_ahead.h"
 #include "engine/ops/element.h"
@@ -34,7 +35,7 @@ void prefetch(const W* p) {
 }
 
 inline float bias_at(const cpu::Matvec& m, int64_t output) {
-  return m.bias != nullptr ? load_element(m.bias->data, m.bias->dtype, output) : 0.0f;
+  return m.bias != nullptr ? load_element(m.bias->data, m.bias->element(), output) : 0.0f;
 }
 
 // [out, in]: the dot products of `rows` rows of x with `streams` rows of weights, `pitch` outputs
@@ -198,26 +199,32 @@ void sum_inputs(const cpu::Matvec& m, const W* weights, int64_t begin, int64_t e
 }
 
 void matvec_out_in(const cpu::Matvec& m, int64_t begin, int64_t end) {
+  assert(!m.weight.in_blocks());
   const std::byte* weights = m.weight.data;
-  switch (m.weight.dtype) {
+  switch (m.weight.element()) {
     case DType::kBF16:
       return dot_outputs(m, reinterpret_cast<const hwy::bfloat16_t*>(weights), begin, end);
     case DType::kF16:
       return dot_outputs(m, reinterpret_cast<const hwy::float16_t*>(weights), begin, end);
-    default:
+    case DType::kF32:
       return dot_outputs(m, reinterpret_cast<const float*>(weights), begin, end);
+    case DType::kI32:
+      assert(false && "not a float type");
   }
 }
 
 void matvec_in_out(const cpu::Matvec& m, int64_t begin, int64_t end) {
+  assert(!m.weight.in_blocks());
   const std::byte* weights = m.weight.data;
-  switch (m.weight.dtype) {
+  switch (m.weight.element()) {
     case DType::kBF16:
       return sum_inputs(m, reinterpret_cast<const hwy::bfloat16_t*>(weights), begin, end);
     case DType::kF16:
       return sum_inputs(m, reinterpret_cast<const hwy::float16_t*>(weights), begin, end);
-    default:
+    case DType::kF32:
       return sum_inputs(m, reinterpret_cast<const float*>(weights), begin, end);
+    case DType::kI32:
+      assert(false && "not a float type");
   }
 }
 

@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-#include "engine/tensor.h"
+#include "engine/weight_format.h"
 
 namespace assay::engine::cpu {
 
 struct Matvec {
   const float* x = nullptr;  // [rows, inputs]
   int64_t rows = 0;
-  TensorView weight;  // [outputs, inputs] or [inputs, outputs]; data aligned to its element
+  TensorView weight;  // [outputs, inputs] or [inputs, outputs] of elements, aligned to them
   const TensorView* bias = nullptr;  // [outputs], or null
   float* out = nullptr;              // [rows, outputs]
   int64_t inputs = 0;

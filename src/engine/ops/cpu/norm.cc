@@ -2,6 +2,7 @@
 #include "engine/ops/cpu/norm.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -77,29 +78,34 @@ void norm_with(const float* x, const W* weight, const TensorView* bias, double e
                int64_t rows, int64_t width) {
   const bool centre = bias != nullptr;
   const std::byte* b = centre ? bias->data : nullptr;
-  switch (centre ? bias->dtype : DType::kF32) {
+  switch (centre ? bias->element() : DType::kF32) {
     case DType::kBF16:
       return norm_rows(x, weight, reinterpret_cast<const hwy::bfloat16_t*>(b), centre, eps, out,
                        rows, width);
     case DType::kF16:
       return norm_rows(x, weight, reinterpret_cast<const hwy::float16_t*>(b), centre, eps, out,
                        rows, width);
-    default:
+    case DType::kF32:
       return norm_rows(x, weight, reinterpret_cast<const float*>(b), centre, eps, out, rows, width);
+    case DType::kI32:
+      assert(false && "not a float type");
   }
 }
 
 // With a bias it is the layer norm, without one the RMS norm.
 void norm(const float* x, const TensorView& weight, const TensorView* bias, double eps, float* out,
           int64_t rows, int64_t width) {
+  assert(!weight.in_blocks() && (bias == nullptr || !bias->in_blocks()));
   const std::byte* w = weight.data;
-  switch (weight.dtype) {
+  switch (weight.element()) {
     case DType::kBF16:
       return norm_with(x, reinterpret_cast<const hwy::bfloat16_t*>(w), bias, eps, out, rows, width);
     case DType::kF16:
       return norm_with(x, reinterpret_cast<const hwy::float16_t*>(w), bias, eps, out, rows, width);
-    default:
+    case DType::kF32:
       return norm_with(x, reinterpret_cast<const float*>(w), bias, eps, out, rows, width);
+    case DType::kI32:
+      assert(false && "not a float type");
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/tensor.h"
+#include "engine/weight_format.h"
 
 namespace assay::engine::cpu {
 

@@ -140,12 +140,16 @@ void convert(const Half* source, float* out, int64_t count) {
 }
 
 void convert_to_f32(const std::byte* source, DType dtype, float* out, int64_t count) {
-  if (dtype == DType::kBF16) {
-    convert(reinterpret_cast<const hwy::bfloat16_t*>(source), out, count);
-  } else if (dtype == DType::kF16) {
-    convert(reinterpret_cast<const hwy::float16_t*>(source), out, count);
-  } else {
-    std::memcpy(out, source, static_cast<size_t>(count) * sizeof(float));
+  switch (dtype) {
+    case DType::kBF16:
+      return convert(reinterpret_cast<const hwy::bfloat16_t*>(source), out, count);
+    case DType::kF16:
+      return convert(reinterpret_cast<const hwy::float16_t*>(source), out, count);
+    case DType::kF32:
+      std::memcpy(out, source, static_cast<size_t>(count) * sizeof(float));
+      return;
+    case DType::kI32:
+      assert(false && "not a float type");
   }
 }
 

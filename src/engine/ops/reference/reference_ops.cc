@@ -6,7 +6,6 @@
 #include <numbers>
 #include <vector>
 
-#include "engine/ops/element.h"
 #include "engine/ops/ops.h"
 
 namespace assay::engine {
@@ -28,8 +27,10 @@ double activation_of(Activation kind, double x) {
   return 0;
 }
 
-double element(const TensorView& tensor, int64_t i) {
-  return load_element(tensor.data, tensor.dtype, i);
+std::vector<float> decoded(const TensorView& tensor) {
+  std::vector<float> values(static_cast<size_t>(tensor.shape.elements()));
+  decode(tensor.format, tensor.data, tensor.shape.elements(), values.data());
+  return values;
 }
 
 class ReferenceOps final : public OpLibrary {
@@ -38,11 +39,9 @@ class ReferenceOps final : public OpLibrary {
 
   void embedding(std::span<const int32_t> ids, const TensorView& table, float* out) override {
     const int64_t hidden = table.shape[1];
-    for (size_t t = 0; t < ids.size(); ++t) {
+    for (size_t t = 0; t < ids.size(); ++t, out += hidden) {
       assert(ids[t] >= 0 && ids[t] < table.shape[0]);
-      for (int64_t i = 0; i < hidden; ++i) {
-        *out++ = load_element(table.data, table.dtype, ids[t] * hidden + i);
-      }
+      decode_row(table, ids[t], out);
     }
   }
 
@@ -68,6 +67,7 @@ class ReferenceOps final : public OpLibrary {
 
   void layer_norm(const float* x, const TensorView& weight, const TensorView& bias, double eps,
                   float* out, int64_t rows, int64_t width) override {
+    const std::vector<float> weights = decoded(weight), offsets = decoded(bias);
     for (int64_t r = 0; r < rows; ++r, x += width, out += width) {
       double sum = 0;
       for (int64_t i = 0; i < width; ++i) sum += x[i];
@@ -76,19 +76,21 @@ class ReferenceOps final : public OpLibrary {
       for (int64_t i = 0; i < width; ++i) squares += (x[i] - mean) * (x[i] - mean);
       const double scale = 1 / std::sqrt(squares / static_cast<double>(width) + eps);
       for (int64_t i = 0; i < width; ++i) {
-        out[i] = static_cast<float>((x[i] - mean) * scale * element(weight, i) + element(bias, i));
+        const auto at = static_cast<size_t>(i);
+        out[i] = static_cast<float>((x[i] - mean) * scale * weights[at] + offsets[at]);
       }
     }
   }
 
   void rms_norm(const float* x, const TensorView& weight, double eps, float* out, int64_t rows,
                 int64_t width) override {
+    const std::vector<float> weights = decoded(weight);
     for (int64_t r = 0; r < rows; ++r, x += width, out += width) {
       double squares = 0;
       for (int64_t i = 0; i < width; ++i) squares += double{x[i]} * x[i];
       const double scale = 1 / std::sqrt(squares / static_cast<double>(width) + eps);
       for (int64_t i = 0; i < width; ++i) {
-        out[i] = static_cast<float>(x[i] * scale * element(weight, i));
+        out[i] = static_cast<float>(x[i] * scale * weights[static_cast<size_t>(i)]);
       }
     }
   }
@@ -98,11 +100,14 @@ class ReferenceOps final : public OpLibrary {
     const bool out_in = layout == WeightLayout::kOutIn;
     const int64_t outputs = weight.shape[out_in ? 0 : 1];
     const int64_t inputs = weight.shape[out_in ? 1 : 0];
+    const std::vector<float> weights = decoded(weight);
+    const std::vector<float> offsets = bias != nullptr ? decoded(*bias) : std::vector<float>();
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t o = 0; o < outputs; ++o) {
-        double sum = bias != nullptr ? element(*bias, o) : 0;
+        double sum = bias != nullptr ? offsets[static_cast<size_t>(o)] : 0;
         for (int64_t i = 0; i < inputs; ++i) {
-          sum += x[r * inputs + i] * element(weight, out_in ? o * inputs + i : i * outputs + o);
+          const int64_t at = out_in ? o * inputs + i : i * outputs + o;
+          sum += double{x[r * inputs + i]} * weights[static_cast<size_t>(at)];
         }
         out[r * outputs + o] = static_cast<float>(sum);
       }
