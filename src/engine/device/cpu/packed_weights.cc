@@ -35,7 +35,7 @@ class Outputs {
     return std::accumulate(tensors_.begin(), tensors_.end(), int64_t{0},
                            [&](int64_t sum, const TensorView& t) { return sum + width(t); });
   }
-  // Of panels; equal for all tensors.
+  // The panels' type, which all tensors have.
   DType dtype() const { return tensors_.front().element(); }
 
   // `decoded`: the inputs of a column, for one in blocks.

@@ -234,7 +234,7 @@ class CpuOps final : public OpLibrary {
         });
   }
 
-  // Of a weight in blocks: a tile of outputs at a time, whose rows are decoded.
+  // The product with a weight in blocks: a tile of outputs at a time, whose rows are decoded.
   void share_blocks(const cpu::Matvec& product) {
     constexpr int64_t kTile = 16;
     const int64_t tiles = (product.outputs + kTile - 1) / kTile;
