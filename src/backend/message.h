@@ -172,9 +172,11 @@ struct OfferedReply {
 inline constexpr const char* kNonFinite = "non_finite";
 
 struct ParityReply {
-  std::vector<std::vector<int32_t>> tokens;  // [batch] of [new_tokens]
+  // [batch] of [new_tokens]; a row that an id of `ends` ends may be shorter.
+  std::vector<std::vector<int32_t>> tokens;
   // [batch] objects, or none: statistics of the logits that the prefill leads to.
   std::vector<Json> logit_stats = {};
+  std::vector<int32_t> ends = {};  // ids that end a text of the worker's program
 };
 
 struct ProfileReply {

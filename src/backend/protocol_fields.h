@@ -115,7 +115,7 @@ struct Object {
   }
 };
 
-// A list of whole numbers within [least, most].
+// A list of whole numbers within [least, most]. Where it may lack, it isn't written while empty.
 template <typename T, typename Number>
 struct Wholes {
   static constexpr size_t kCovers = 1;
@@ -124,14 +124,17 @@ struct Wholes {
   int64_t least;
   int64_t most;
   size_t most_elements;
+  bool may_lack;
 
   template <typename Context>
   void write(const T& of, Json& object, const Context&) const {
+    if (may_lack && (of.*pointer).empty()) return;
     object[name] = of.*pointer;
   }
   template <typename Context>
   Fit read(const Json& object, T& of, const Context&) const {
     const Json* found = find_member(object, name);
+    if (found == nullptr && may_lack) return std::nullopt;
     if (Fit fit = misfit_array(found, name, most_elements)) return fit;
     for (const Json& element : *found) {
       const auto value = whole_within(element, least, most);
@@ -273,8 +276,8 @@ constexpr auto whole(const char* name, M T::*pointer, int64_t least, int64_t mos
 }
 template <typename T, typename Number>
 constexpr auto wholes(const char* name, std::vector<Number> T::*pointer, int64_t least,
-                      int64_t most, size_t most_elements) {
-  return Wholes<T, Number>{name, pointer, least, most, most_elements};
+                      int64_t most, size_t most_elements, bool may_lack = false) {
+  return Wholes<T, Number>{name, pointer, least, most, most_elements, may_lack};
 }
 template <typename T, typename Element>
 constexpr auto objects(const char* name, std::vector<Element> T::*pointer, size_t most_elements,

@@ -210,7 +210,8 @@ struct Record<ParityReply> {
   static constexpr auto kMembers =
       std::tuple(wire::IdRows<ParityReply>{"tokens", &ParityReply::tokens, wire::kMaxBatch,
                                            wire::kMaxPositions},
-                 wire::objects("logit_stats", &ParityReply::logit_stats, wire::kMaxBatch, true));
+                 wire::objects("logit_stats", &ParityReply::logit_stats, wire::kMaxBatch, true),
+                 wire::wholes("ends", &ParityReply::ends, 0, INT32_MAX, wire::kMaxPositions, true));
 };
 
 template <>

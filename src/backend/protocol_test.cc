@@ -76,6 +76,7 @@ TEST(Protocol, RepliesSurviveTheirText) {
   expect_round_trip(Reply{4, DoneReply{1}});
   expect_round_trip(Reply{5, ParityReply{{{1, 2}, {3, 4}}}});
   expect_round_trip(Reply{5, ParityReply{{{1}, {3}}, {Json{{"mean", 1}}, Json::object()}}});
+  expect_round_trip(Reply{5, ParityReply{{{1, 2}}, {}, {2}}});
   expect_round_trip(Reply{6, ProfileReply{Json{{"kernels_launched", 3}}}});
   expect_round_trip(Reply{6, EvidenceReply{Json{{"compiler_real", "yes"}}}});
   expect_round_trip(Reply{7, TokenizedReply{{1, 2, 3}}});

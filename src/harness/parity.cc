@@ -67,10 +67,18 @@ struct TokenComparison {
   int64_t compared = 0;
   Json difference;  // null: none yet
   Json ties = Json::array();
+  Json ended = Json::array();
 };
 
-// Compares the first `generated` tokens, up to the first difference or the first tie: behind either
-// the sequences are about other texts.
+// True if the sequence has no token behind this one because it ends the text.
+bool ends_at(const ParityTokens& tokens, size_t sequence, size_t position) {
+  if (sequence >= tokens.rows.size() || position + 1 != tokens.rows[sequence].size()) return false;
+  const int32_t last = tokens.rows[sequence].back();
+  return std::ranges::find(tokens.ends, last) != tokens.ends.end();
+}
+
+// Compares the first `generated` tokens, up to the first difference, tie or end of a text: behind
+// any of them the sequences are about other texts.
 void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, size_t sequence,
                       size_t generated, TokenComparison& comparison) {
   const auto size_of = [&](const ParityTokens& tokens) {
@@ -81,7 +89,14 @@ void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, 
     const Json expected = token_at(baseline.rows, sequence, position);
     const Json found = token_at(answer.rows, sequence, position);
     ++comparison.compared;
-    if (expected == found) continue;
+    if (expected == found) {
+      const bool ends =
+          ends_at(answer, sequence, position) || ends_at(baseline, sequence, position);
+      if (!ends || position + 1 == generated) continue;
+      comparison.ended.push_back(
+          {{"sequence", sequence}, {"position", position}, {"token", found}});
+      return;
+    }
     if (Json tie = rounding_tie(baseline, sequence, position, found); !tie.is_null()) {
       comparison.ties.push_back(std::move(tie));
       return;
@@ -140,9 +155,15 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
   for (size_t i = 0; i < sequences && comparison.difference.is_null(); ++i) {
     compare_sequence(*answer, *baseline, i, most, comparison);
   }
+  if (comparison.compared == 0) {
+    result["error"] = error_of(arm, {FailureKind::kError, "nothing_compared",
+                                     "neither arm gave a token that could be compared"});
+    return result;
+  }
   result["passed"] = comparison.difference.is_null();
   result["compared_tokens"] = comparison.compared;
   result["first_difference"] = std::move(comparison.difference);
+  if (!comparison.ended.empty()) result["ended"] = std::move(comparison.ended);
   if (!comparison.ties.empty()) result["ties"] = std::move(comparison.ties);
   if (!answer->logit_stats.empty()) {
     result["logit_stats"][arm] = first_of_each(answer->logit_stats, most);

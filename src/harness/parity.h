@@ -16,6 +16,7 @@ namespace assay {
 struct ParityTokens {
   std::vector<std::vector<int32_t>> rows;  // greedy tokens, [new_tokens] each
   std::vector<Json> logit_stats;           // as the worker reports them; empty: it doesn't
+  std::vector<int32_t> ends = {};          // ids with which a row may end before [new_tokens]
   std::optional<ParityCost> cost = {};
 };
 using ParityAnswer = ClientResult<ParityTokens>;
@@ -33,17 +34,20 @@ inline int64_t generated_tokens(int64_t new_tokens) {
 }
 
 // parity.json of a cell, about the tokens that the cell generates and no later ones:
-//   passed            true if every token agrees, up to ties; false if one doesn't or the arm gave
-//                     no answer; null if nothing can be said: the baseline gave none, or the arm
-//                     could not be asked
+//   passed            true if every token agrees, up to ties and ends; false if one doesn't or the
+//                     arm gave no answer; null if nothing can be said: the baseline gave none, the
+//                     arm could not be asked, or neither gave a token
 //   baseline_arm      its name
 //   generated_tokens  of each sequence: as many as there were to compare
 //   compared_tokens   of all sequences, held against the baseline's: fewer than there were if one
-//                     ends at a difference or a tie
+//                     ends at a difference, a tie or an id that ends texts
 //   first_difference  null, or {sequence, position, expected, found}: found is null if the arm's
 //                     sequence ended too early
 //   error             null, or {arm, class, message} of the answer that is missing, and why
 //   cost              only if the arm answered: artifact/parity_cost.h
+//   ended             only if there are any: [{sequence, position, token}] of sequences in which
+//                     both arms chose an id that ends the texts of one of them, before the last
+//                     token; later ones aren't compared
 //   ties              only if there are any: [{sequence, position, found, margin, tolerance}]
 //   logit_stats       only if workers report them: {NAME: [...]} of the arm and of the baseline;
 //                     lists of `steps` no longer than generated_tokens

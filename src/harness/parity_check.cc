@@ -5,6 +5,7 @@
 #include <ranges>
 
 #include "artifact/evidence.h"
+#include "base/add_once.h"
 #include "base/clock.h"
 
 namespace assay {
@@ -57,6 +58,7 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
     if (!reply) return std::unexpected(std::move(reply).error());
     for (auto& row : reply->tokens) found.rows.push_back(std::move(row));
     for (Json& stats : reply->logit_stats) found.logit_stats.push_back(std::move(stats));
+    for (const int32_t id : reply->ends) add_once(found.ends, id);
   }
   found.cost = ParityCost{.seconds = static_cast<double>(monotonic_now_ns() - start_ns) * 1e-9,
                           .own_process = study_.parity == ParityTime::kBefore};

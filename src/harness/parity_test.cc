@@ -66,6 +66,38 @@ TEST(CompareParity, ATieBehindTheCellsTokensIsNoneOfIts) {
   EXPECT_EQ(two["logit_stats"]["base"][0]["steps"]["logit"].size(), 2u);
 }
 
+// One that ends its text with 2 has nothing behind it; another one goes on.
+TEST(CompareParity, AnIdThatEndsTheTextEndsTheComparison) {
+  ParityTokens ending{{{1, 2}, {4, 5, 6}}, {}};
+  EXPECT_EQ(compare(ending, kBaseline)["passed"], false) << "2 ends no text";
+  ending.ends = {2};
+  for (const auto& [answer, baseline] :
+       {std::pair(ParityAnswer(ending), kBaseline), std::pair(kBaseline, ParityAnswer(ending))}) {
+    const Json result = compare(answer, baseline);
+    EXPECT_EQ(result["passed"], true);
+    EXPECT_EQ(result["compared_tokens"], 5);
+    ASSERT_EQ(result["ended"].size(), 1u);
+    EXPECT_EQ(result["ended"][0], (Json{{"sequence", 0}, {"position", 1}, {"token", 2}}));
+    EXPECT_FALSE(compare(answer, baseline, 2).contains("ended")) << "all were compared";
+  }
+  const Json both = compare(ending, ending);
+  EXPECT_EQ(both["compared_tokens"], 5);
+  EXPECT_EQ(both["ended"].size(), 1u);
+  ending.rows[0] = {1, 3};
+  const Json other = compare(ending, kBaseline);
+  EXPECT_EQ(other["passed"], false) << "it ended at another token";
+  EXPECT_EQ(other["first_difference"],
+            (Json{{"sequence", 0}, {"position", 1}, {"expected", 2}, {"found", 3}}));
+  ending.rows[0] = {1};
+  EXPECT_EQ(compare(ending, kBaseline)["passed"], false) << "it broke off";
+}
+
+TEST(CompareParity, NothingComparedIsNoPass) {
+  const Json result = compare(ParityTokens{}, ParityTokens{});
+  EXPECT_TRUE(result["passed"].is_null());
+  EXPECT_EQ(result["error"]["class"], "nothing_compared");
+}
+
 TEST(CompareParity, NoAnswerFailsAndNoBaselineSaysNothing) {
   const ParityAnswer none =
       std::unexpected(WorkerFailure{FailureKind::kCrash, "SIGSEGV", "it died"});

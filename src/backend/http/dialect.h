@@ -80,7 +80,10 @@ class Dialect {
   // A streamed generation: greedy, nothing from a cache where that can be asked for and it is no
   // turn of a session.
   virtual HttpRequest generate(const Generation& generation) const = 0;
-  // malformed_answer if it is no event of this API.
+  // The same in one piece, with the ids of its tokens, and up to the id that ends the text if one
+  // comes. Absent: the API shows no ids.
+  virtual std::optional<HttpRequest> show_ids(const Generation&) const { return std::nullopt; }
+  // malformed_answer if it is no event of this API, and no answer to show_ids().
   virtual HttpResult<StreamPiece> read(std::string_view event) const = 0;
   // Asks the server; what one question can't be answered for is left out. Fails if the server isn't
   // one of this API, doesn't know the model, or refuses the key.

@@ -145,6 +145,26 @@ TEST(LlamaServer, WantsNothingFromACache) {
   EXPECT_EQ(body["n_predict"], 7);
 }
 
+TEST(LlamaServer, ShowsIdsUpToTheEndOfTheText) {
+  const auto request = dialect("llama_server").show_ids({"", {{5, 6}}, 7});
+  ASSERT_TRUE(request);
+  const Json body = parse_json(request->body, "body").value();
+  EXPECT_FALSE(body.contains("ignore_eos")) << "or the server would never choose such an id";
+  EXPECT_FALSE(body.contains("stream"));
+  EXPECT_EQ(body["return_tokens"], true);
+  EXPECT_EQ(body["n_predict"], 7);
+  EXPECT_EQ(body["cache_prompt"], false);
+  const auto piece =
+      dialect("llama_server").read(R"({"content": "x", "tokens": [7, 2], "stop": true,
+                                   "stop_type": "eos", "tokens_predicted": 2})");
+  ASSERT_TRUE(piece) << piece.error().message;
+  EXPECT_THAT(piece->ids, ElementsAre(7, 2));
+  EXPECT_EQ(piece->finish, "eos");
+  for (const char* const other : {"openai", "ollama"}) {
+    EXPECT_FALSE(dialect(other).show_ids({"", {{5, 6}}, 7})) << other;
+  }
+}
+
 TEST(Ollama, TheLastLineHasFiguresInNanosecondsAllOfThemOptional) {
   const Heard heard =
       heard_of("ollama", {"{\"response\":\"a\",\"done\":false}\n",

@@ -159,16 +159,26 @@ class HttpWorker final : public Worker {
     if (!takes_ids())
       return no_ids("the server takes no ids, so that its tokens can't be compared");
     if (request.shape.batch != 1) return no_ids("an http arm sends one request at a time");
-    Generated generated;
-    const auto ended = run({unpadded(request.prompt)}, request.shape.new_tokens, generated);
-    if (!ended) return std::unexpected(std::move(ended).error());
-    if (generated.ids.empty()) return no_ids("the server shows no ids of its tokens");
-    if (std::ssize(generated.ids) != request.shape.new_tokens) {
-      return untrue(
-          "other_token_count",
-          fmt::format("expected {} ids, found {}", request.shape.new_tokens, generated.ids.size()));
+    const int64_t asked = request.shape.new_tokens;
+    // Asked to go on, a server never chooses an id that ends texts: its tokens would be others from
+    // there on.
+    auto question = dialect_->show_ids(
+        {facts_.model, {unpadded(request.prompt)}, asked, options_.chat, facts_.server});
+    if (!question) return no_ids("the server shows no ids of its tokens");
+    question->fresh = true;
+    const auto answer = ask(loop_, endpoint_, *std::move(question), generation_limits(options_));
+    if (auto ended = ended_well(answer); !ended) return std::unexpected(std::move(ended).error());
+    const auto piece = dialect_->read(answer->body);
+    if (!piece) return std::unexpected(reply_of(piece.error()));
+    if (piece->ids.empty()) return no_ids("the server shows no ids of its tokens");
+    const auto found = std::ssize(piece->ids);
+    ParityReply reply{{piece->ids}};
+    if (found < asked && piece->finish == "eos") {
+      reply.ends.push_back(piece->ids.back());
+    } else if (found != asked) {
+      return untrue("other_token_count", fmt::format("expected {} ids, found {}", asked, found));
     }
-    return ParityReply{{generated.ids}};
+    return reply;
   }
 
   WorkerResult<TokenizedReply> tokenize(const TokenizeRequest& request) override {
@@ -252,8 +262,12 @@ class HttpWorker final : public Worker {
                                 facts_.server};
     HttpRequest request = dialect_->generate(generation);
     request.fresh = true;
-    const auto result = generate(loop_, endpoint_, *dialect_, std::move(request),
-                                 generation_limits(options_), generated);
+    return ended_well(generate(loop_, endpoint_, *dialect_, std::move(request),
+                               generation_limits(options_), generated));
+  }
+
+  template <typename T>
+  std::expected<void, ErrorReply> ended_well(const HttpResult<T>& result) const {
     // A server that was there before the one started for the arm answers, too.
     if (result && (!server_ || server_->end_text().empty())) return {};
     ErrorReply reply = result ? ErrorReply{"server_died", "it ended while it was asked"}

@@ -17,19 +17,14 @@ class LlamaServer final : public Dialect {
   bool takes_ids(bool) const override { return true; }
 
   HttpRequest generate(const Generation& generation) const override {
-    Json body;
-    if (generation.prompt.ids.empty()) {
-      body["prompt"] = generation.prompt.text;
-    } else {
-      body["prompt"] = generation.prompt.ids;
-    }
-    body.update({{"n_predict", generation.new_tokens},
-                 {"ignore_eos", true},
-                 {"cache_prompt", generation.in_session},
-                 {"temperature", 0},
-                 {"return_tokens", true},
-                 {"stream", true}});
+    Json body = completion_of(generation);
+    body.update({{"ignore_eos", true}, {"stream", true}});
     return dialect::post("/completion", body);
+  }
+
+  // In a stream a token that ends within a character of several bytes isn't told of.
+  std::optional<HttpRequest> show_ids(const Generation& generation) const override {
+    return dialect::post("/completion", completion_of(generation));
   }
 
   HttpResult<StreamPiece> read(std::string_view event) const override {
@@ -95,6 +90,20 @@ class LlamaServer final : public Dialect {
   }
 
  private:
+  static Json completion_of(const Generation& generation) {
+    Json body;
+    if (generation.prompt.ids.empty()) {
+      body["prompt"] = generation.prompt.text;
+    } else {
+      body["prompt"] = generation.prompt.ids;
+    }
+    body.update({{"n_predict", generation.new_tokens},
+                 {"cache_prompt", generation.in_session},
+                 {"temperature", 0},
+                 {"return_tokens", true}});
+    return body;
+  }
+
   static HttpResult<std::vector<int32_t>> ask_ids(HttpLoop& loop, const HttpEndpoint& endpoint,
                                                   const Json& body) {
     auto answer = dialect::ask_json(loop, endpoint, "/tokenize", body);
