@@ -16,7 +16,7 @@ import tempfile
 import threading
 import unittest
 
-from program import ProgramTest, rows_of
+from program import ProgramTest, lives, rows_of, until
 
 # Prints figures as gpt-fast does, at a rate of its own: deterministic, but for a spread that depends on the process.
 BENCH = """
@@ -175,6 +175,22 @@ class Command(ProgramTest):
         for left in self.folder.glob("left.*"):
             with self.assertRaises(ProcessLookupError):
                 os.kill(int(left.read_text()), 0)
+
+    def test_a_kill_of_the_program_ends_the_command_and_all_that_it_started(self):
+        for victim in ("program", "worker"):
+            left = self.folder / f"left.{victim}"
+            begin = f"setsid sleep 1000 & echo $! > {left}.new; mv {left}.new {left}; exec sleep 1000"
+            arm = self.arm("long", "sh", "-c", begin, pattern="x")
+            study = self.command_study(arm, repetitions=1, processes=1, timeout_s=600)
+            run = subprocess.Popen([self.program, "run", study, "-o", f"killed-{victim}"], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+            until(left.exists)
+            started = int(left.read_text())
+            children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+            os.kill(run.pid if victim == "program" else int(children[-1]), signal.SIGKILL)
+            until(lambda: not lives(started))
+            run.kill()
+            run.wait()
 
     def test_revisions_are_arms_with_their_commit_and_go_when_it_ends(self):
         self.make_repository()

@@ -12,11 +12,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.request
 
-from program import ProgramTest, rows_of
+from program import ProgramTest, lives, rows_of, until
 
 HERE = pathlib.Path(__file__).parent
 # Each model's rows in prefill and in decoding: status and class.
@@ -56,14 +55,6 @@ def listening(argv, env=None):
         if found := re.search(r"listening on (https?://\S+)", line):
             return process, found[1]
     raise AssertionError(f"{argv}: expected an address, found the end: {process.wait()}")
-
-
-def lives(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def study(arms, **changes):
@@ -191,18 +182,12 @@ class Truth(ProgramTest):
             bundle = self.folder / f"long{len(wrapper)}"
             run = subprocess.Popen([self.program, "run", "long.yaml", "-o", bundle], cwd=self.folder, stderr=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL)
-            self.until(lambda: bundle.exists() and len(rows_of(bundle)) > 2)
+            until(lambda: bundle.exists() and len(rows_of(bundle)) > 2)
             pids = [int(one) for one in family.read_text().split()]
             self.assertEqual([lives(pid) for pid in pids], [True, True])
             run.send_signal(signal.SIGKILL)
             run.wait()
-            self.until(lambda: not any(lives(pid) for pid in pids))
-
-    def until(self, reached, seconds=60):
-        end = time.monotonic() + seconds
-        while not reached():
-            self.assertLess(time.monotonic(), end, "it doesn't come about")
-            time.sleep(0.05)
+            until(lambda: not any(lives(pid) for pid in pids))
 
     def test_a_server_that_runs_already_isnt_taken_for_the_one_to_start(self):
         arm = {"name": "taken", "backend": "http", "api": "openai", "model": "steady", "url": self.url,

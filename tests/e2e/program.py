@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 import unittest
 
 # True for the registrations in tests/CMakeLists.txt that run more cases of a kind, minutes long.
@@ -62,6 +63,24 @@ def rows_of(bundle, **wanted):
         with path.open(newline="") as file:
             found += [row for row in csv.DictReader(file) if all(row[key] == text for key, text in wanted.items())]
     return found
+
+
+def lives(pid):
+    """True if there is such a process, also one that has ended and wasn't waited for."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def until(reached, seconds=60):
+    """Waits for what another process brings about."""
+    end = time.monotonic() + seconds
+    while not reached():
+        if time.monotonic() > end:
+            raise AssertionError(f"it doesn't come about within {seconds} s")
+        time.sleep(0.05)
 
 
 def recompile_tail(tail):

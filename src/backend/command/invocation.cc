@@ -15,7 +15,6 @@
 #include "backend/executable.h"
 #include "base/clock.h"
 #include "base/files/descriptor.h"
-#include "base/process/orphans.h"
 
 namespace assay {
 namespace {
@@ -48,7 +47,7 @@ class Running {
     child.stdout_fd = out.get();
     child.stderr_fd = err.get();
     child.own_group = false;
-    adopt_orphans();
+    child.kept = true;
     invocation_.started_at_ns = system_clock().wall_ns();
     start_ns_ = monotonic_now_ns();
     ASSAY_TRY(child_, spawner.spawn(child));
@@ -74,7 +73,6 @@ class Running {
       take(out_, invocation_.out);
       take(err_, invocation_.err);
     }
-    kill_orphans();
     while (take(out_, invocation_.out)) continue;
     while (take(err_, invocation_.err)) continue;
     if (full() && invocation_.stopped == Invocation::Stopped::kNo) {

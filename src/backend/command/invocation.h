@@ -38,9 +38,8 @@ struct Invocation {
 };
 
 // The command stays in this process's group, and everything that it leaves running is killed at its
-// end: this process becomes the one that orphans below it fall to (PR_SET_CHILD_SUBREAPER), and
-// must have no other children. Errors as Spawner::spawn, and bad_input for a folder that isn't
-// there.
+// end, or where this process ends before it (ChildSpec::kept). Errors as Spawner::spawn, and
+// bad_input for a folder that isn't there.
 Result<Invocation> invoke(Spawner& spawner, const InvocationSpec& spec);
 
 }  // namespace assay

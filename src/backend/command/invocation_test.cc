@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +33,14 @@ Invocation ran(const std::string& shell, double timeout_s = 60) {
 // The number that the output holds.
 pid_t number_in(const std::string& text) {
   return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
+}
+
+// Waits until the process has ended, whoever's child it is.
+void await_end(pid_t pid) {
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (process.get() < 0) return;
+  pollfd ended{process.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 60'000), 1) << pid << " lives on";
 }
 
 TEST(Invocation, KeepsBothOutputsApartAndWholeInAnyBytes) {
@@ -77,8 +87,7 @@ TEST(Invocation, AFloodIsOneAlsoIfItsEndIsReadAfterTheCommand) {
   spec.echo = [&](std::string_view bytes) {
     if (echoed == 0) command = number_in(std::string(bytes));
     echoed += bytes.size();
-    siginfo_t end{};
-    if (echoed >= kRead) ::waitid(P_PID, static_cast<id_t>(command), &end, WEXITED | WNOWAIT);
+    if (echoed >= kRead) await_end(command);
   };
   const auto invocation = invoke(system_spawner(), spec);
   ASSERT_TRUE(invocation) << invocation.error().message;
@@ -103,6 +112,30 @@ TEST(Invocation, ATimeOutTakesAllOfIt) {
   const Invocation invocation = ran("setsid sleep 1000 & echo $!; exec sleep 1000", 0.3);
   EXPECT_EQ(invocation.stopped, Stopped::kTimeout);
   EXPECT_EQ(::kill(number_in(invocation.out), 0), -1);
+}
+
+TEST(Invocation, AllOfItEndsWithTheProcessThatAskedForIt) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const Descriptor read_end(ends[0]);
+  Descriptor write_end(ends[1]);
+  const pid_t asking = ::fork();
+  if (asking == 0) {
+    InvocationSpec spec{.argv = {"/bin/sh", "-c", "setsid sleep 1000 & echo $!; exec sleep 1000"}};
+    spec.echo = [&](std::string_view bytes) {
+      if (::write(write_end.get(), bytes.data(), bytes.size()) < 0) ::_exit(1);
+    };
+    (void)invoke(system_spawner(), spec);
+    ::_exit(0);
+  }
+  write_end.reset();
+  std::string said(32, '\0');
+  ASSERT_GT(::read(read_end.get(), said.data(), said.size()), 0);
+  const pid_t started = number_in(said);
+  ASSERT_EQ(::kill(started, 0), 0);
+  ::kill(asking, SIGKILL);
+  ::waitpid(asking, nullptr, 0);
+  await_end(started);
 }
 
 TEST(Invocation, AnInterruptionEndsIt) {
