@@ -7,6 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -61,7 +62,7 @@ bool same_secret(std::string_view a, std::string_view b) {
 }
 
 // "[::1]:80", "localhost:80" and "localhost": the part before the port.
-std::string_view host_name(std::string_view header) {
+std::string_view host_of(std::string_view header) {
   const size_t colon = header.rfind(':');
   const bool has_port =
       colon != std::string_view::npos && header.find(']', colon) == std::string_view::npos;
@@ -349,14 +350,17 @@ class ConnectionServer {
     // A page that resolves its own name to loopback would else reach what listens there.
     ErrorCode no_address;
     const auto bound = asio::ip::make_address(options.address, no_address);
-    if (bound.is_loopback() && !is_own_host(host_name(standard(head[http::field::host])))) {
+    if (bound.is_loopback() && !is_own_host(host_of(standard(head[http::field::host])))) {
       return Refusal{403, "expected a Host of this machine's loopback, found another"};
     }
     // Without this a page of any site could have this machine compute, though it couldn't read. A
     // frame may hide its page's name.
-    const auto origin = head[http::field::origin];
-    if (head["Sec-Fetch-Site"] == "cross-site" && (origin.starts_with("http") || origin == "null"))
+    const std::string_view origin = standard(head[http::field::origin]);
+    const bool is_pages = origin.starts_with("http") || origin == "null";
+    if (is_pages && (head["Sec-Fetch-Site"] == "cross-site" ||
+                     !may_ask(origin, standard(head[http::field::host])))) {
       return Refusal{403, "expected no request from another site's page, found one"};
+    }
     const bool is_free =
         std::ranges::find(options.free_paths, connection_->path) != options.free_paths.end();
     if (options.api_key.empty() || is_free) return std::nullopt;
@@ -365,6 +369,21 @@ class ConnectionServer {
     if (given.starts_with(kScheme) && same_secret(given.substr(kScheme.size()), options.api_key))
       return std::nullopt;
     return Refusal{401, "expected the server's API key (Authorization: Bearer KEY), found another"};
+  }
+
+  // Says whether a page of this origin may have an answer. Browsers name their Sec-Fetch-Site to
+  // servers on loopback alone. A page whose own name leads here is known by this machine's: without
+  // a key it has to be that, or an address.
+  bool may_ask(std::string_view origin, std::string_view host) const {
+    if (!connection_->front.options.api_key.empty()) return true;
+    const size_t scheme = origin.find("://");
+    if (scheme == std::string_view::npos || origin.substr(scheme + 3) != host) return false;
+    std::string name(host_of(host));
+    if (is_own_host(name)) return true;
+    if (name.starts_with('[')) name = name.substr(1, name.size() - 2);
+    ErrorCode no_address;
+    asio::ip::make_address(name, no_address);
+    return !no_address || name.substr(0, name.find('.')) == asio::ip::host_name();
   }
 
   bool is_own_host(std::string_view host) const {

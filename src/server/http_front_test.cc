@@ -207,7 +207,36 @@ TEST_F(FrontTest, APageOfAnotherSiteIsRefused) {
   EXPECT_THAT(asked("cross-site", "https://evil.example"), StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(asked("cross-site", "null"), StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(asked("same-origin", "http://localhost"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(asked("same-site", "http://localhost:3000"), StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(asked("cross-site", "vscode-webview://x"), StartsWith("HTTP/1.1 200"));
+}
+
+// There browsers name no Sec-Fetch-Site.
+TEST_F(FrontTest, BeyondLoopbackAPageHasToBeThisServersByAddressOrName) {
+  FrontOptions options;
+  options.address = "0.0.0.0";
+  start(options);
+  const auto asked = [&](std::string_view host, std::string_view origin) {
+    const Client client(front_->url());
+    client.send(fmt::format("POST /echo HTTP/1.1\r\nHost: {}\r\n{}{}{}Content-Length: 0\r\n\r\n",
+                            host, origin.empty() ? "" : "Origin: ", origin,
+                            origin.empty() ? "" : "\r\n"));
+    return client.read("\r\n\r\n");
+  };
+  std::string name(256, '\0');
+  ASSERT_EQ(::gethostname(name.data(), name.size()), 0);
+  name.resize(name.find('\0'));
+  for (const std::string& host : {std::string("192.0.2.7:80"), std::string("[2001:db8::7]:80"),
+                                  std::string("localhost:80"), name + ":80", name + ".example"}) {
+    EXPECT_THAT(asked(host, "http://" + host), StartsWith("HTTP/1.1 200")) << host;
+    EXPECT_THAT(asked(host, "http://evil.example"), StartsWith("HTTP/1.1 403")) << host;
+    EXPECT_THAT(asked(host, "http://" + host + "1"), StartsWith("HTTP/1.1 403")) << host;
+    EXPECT_THAT(asked(host, "null"), StartsWith("HTTP/1.1 403")) << host;
+    EXPECT_THAT(asked(host, ""), StartsWith("HTTP/1.1 200")) << "no page asks";
+  }
+  EXPECT_THAT(asked("evil.example", "http://evil.example"), StartsWith("HTTP/1.1 403"))
+      << "a name of its own that leads here";
+  EXPECT_THAT(asked("any.example", ""), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(FrontTest, AKeyIsAskedForButOfHealth) {
