@@ -165,9 +165,7 @@ class RoutedEngine final : public SlotEngine {
       done = engine_->run(again, 1, wants_logits, watched);
       for (const int64_t slot : again) at(slot).decode.fall_back();
     }
-    if (!done) {
-      for (const int64_t slot : left) at(slot).decode.lost = true;
-    }
+    for (const int64_t slot : left) at(slot).decode.lost = !done;
     return done;
   }
 

@@ -133,6 +133,15 @@ TEST_F(RoutedEngineTest, ACompiledCallThatFailsIsMadeEagerAndFiresTheTrigger) {
   EXPECT_EQ(seen_.calls.back(), "3 of 1, eager");
 }
 
+TEST_F(RoutedEngineTest, AStepThatSucceedsAtLastIsntLost) {
+  const int64_t slot = prompted(200, 8);
+  seen_ = {.calls = {}, .fails = 1, .eager_fails = 1};
+  EXPECT_FALSE(run({slot}, 3));
+  EXPECT_TRUE(run({slot}, 1)) << "as the scheduler asks for each slot alone";
+  engine_->leave(slot);
+  EXPECT_THAT(switches_, ElementsAre("2 fallback"));
+}
+
 TEST_F(RoutedEngineTest, APromptThatFailsIsComputedAnewBeforeAnythingIsLost) {
   const int64_t slot = begun(200, 8);
   seen_.fails = 1;

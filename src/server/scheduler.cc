@@ -210,9 +210,22 @@ struct Scheduler::Impl {
       wants_logits |= one.of.wanted.likeliest.has_value();
     }
     if (stepping.empty()) return;
+    const Status done = step(stepping, steps, wants_logits);
+    for (const int64_t slot : stepping) {
+      Running& one = *by_slot[static_cast<size_t>(slot)];
+      if (done || one.has_ended()) continue;
+      // An error is of those alone that meet it by themselves.
+      const Status own = stepping.size() == 1 ? done : step({&slot, 1}, 1, wants_logits);
+      if (!own && !one.has_ended()) tell_end(one, Finish::kFailed, own.error().message);
+    }
+    leave_ended();
+    deliver_told();
+  }
+
+  Status step(std::span<const int64_t> stepping, int64_t steps, bool wants_logits) {
     size_t going = stepping.size(), heard = 0;  // in the step at hand
     size_t ended = 0;
-    const Status done = engine->run(stepping, steps, wants_logits, [&](int64_t slot, int32_t id) {
+    return engine->run(stepping, steps, wants_logits, [&](int64_t slot, int32_t id) {
       Running& one = *by_slot[static_cast<size_t>(slot)];
       if (engine->is_broken(slot)) {
         tell_end(one, Finish::kFailed, kNotFinite);
@@ -231,12 +244,6 @@ struct Scheduler::Impl {
       }
       return has_changes ? Onward::kLast : Onward::kGo;
     });
-    for (const int64_t slot : stepping) {
-      Running& one = *by_slot[static_cast<size_t>(slot)];
-      if (!done && !one.has_ended()) tell_end(one, Finish::kFailed, done.error().message);
-    }
-    leave_ended();
-    deliver_told();
   }
 
   // Takes the token that the engine chose, which may end the request.

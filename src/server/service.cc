@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <expected>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/files/files.h"
 #include "base/text/text.h"
 #include "server/answered_request.h"
+#include "server/aside.h"
 #include "server/page.h"
 
 namespace assay::server {
@@ -18,6 +20,28 @@ namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr int kRetryAfter_s = 1;
+// A larger body takes milliseconds to parse and to tokenize.
+constexpr size_t kQuickBytes = size_t{32} << 10;
+// Probabilities that an answer holds until its end, where it isn't streamed.
+constexpr int64_t kMostToldAtOnce = int64_t{1} << 17;
+
+// A request that isn't served, and why.
+struct Refused {
+  int status = 400;
+  std::string message;
+};
+
+template <typename T>
+using Read = std::expected<T, Refused>;
+
+std::unexpected<Refused> refused(std::string message, int status = 400) {
+  return std::unexpected(Refused{status, std::move(message)});
+}
+
+struct ReadRequest {
+  ApiRequest request;  // without its prompts
+  std::vector<TokenAsk> asks;
+};
 
 // Memory of this process, as the kernel tells it; absent: it doesn't.
 std::optional<int64_t> resident_bytes() {
@@ -38,9 +62,11 @@ struct Service::Impl {
   Generator& generator;
   const engine::Tokenizer* tokenizer;
   std::optional<ChatTemplate> chat;
+  Post post;
   ServiceCounters counters = {};
   std::function<std::string()> more_metrics = {};
   int64_t numbers = 0;
+  std::optional<Aside> aside = {};  // the last: it uses all others
 
   using Serve = void (Impl::*)(const ServedRequest&, const std::shared_ptr<Answer>&);
   struct Route {
@@ -53,13 +79,31 @@ struct Service::Impl {
     answer->send(200, kJson, to_json_line(json));
   }
 
-  // The body, or nothing where it was refused.
-  std::optional<Json> body_of(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
-    auto body = parse_json(request.body, "body");
-    if (body && body->is_object()) return *std::move(body);
-    refuse(answer, 400,
-           body ? "body: expected a JSON object, found another value" : body.error().message);
-    return std::nullopt;
+  // Reads the body by `read`, which changes nothing, beside the loop where that takes long, and
+  // then in the loop answers by `reply`, unless it was refused.
+  template <typename T>
+  void with_body(const ServedRequest& asked, std::shared_ptr<Answer> answer,
+                 std::function<Read<T>(const Json&)> read,
+                 std::function<void(T, const std::shared_ptr<Answer>&)> reply) {
+    const auto take = [this, read = std::move(read)](const std::string& text) -> Read<T> {
+      auto body = parse_json(text, "body");
+      if (!body) return refused(body.error().message);
+      if (!body->is_object()) return refused("body: expected a JSON object, found another value");
+      return read(*body);
+    };
+    const auto give = [this, reply = std::move(reply)](Read<T> found,
+                                                       const std::shared_ptr<Answer>& to) {
+      if (!found) return refuse(to, found.error().status, found.error().message);
+      reply(*std::move(found), to);
+    };
+    if (!aside || asked.body.size() <= kQuickBytes) return give(take(asked.body), answer);
+    // The answer, which is the loop's, may end nowhere else.
+    aside->post([this, take, give, text = asked.body, answer = std::move(answer)]() mutable {
+      auto found = std::make_shared<Read<T>>(take(text));
+      post([give, found = std::move(found), answer = std::move(answer)] {
+        give(std::move(*found), answer);
+      });
+    });
   }
 
   void refuse(const std::shared_ptr<Answer>& answer, int status, const std::string& message) {
@@ -67,18 +111,17 @@ struct Service::Impl {
     answer->refuse(status, message);
   }
 
-  // True unless the request names another model, which was refused.
-  bool is_served(const Json& body, const std::shared_ptr<Answer>& answer) {
+  // Refuses a request that names another model.
+  Read<void> check_model(const Json& body) const {
     for (const char* const key : {"model", "name"}) {
       const auto named = body.find(key);
       if (named == body.end() || named->is_null()) continue;
       if (*named == model.name || *named == model.name + ":latest") continue;
-      refuse(answer, 404,
-             fmt::format("model: expected {}, found {}", json_quoted(model.name),
-                         quoted_excerpt(to_json_line(*named))));
-      return false;
+      return refused(fmt::format("model: expected {}, found {}", json_quoted(model.name),
+                                 quoted_excerpt(to_json_line(*named))),
+                     404);
     }
-    return true;
+    return {};
   }
 
   Result<std::vector<int32_t>> encode(const std::string& text, bool add_special) const {
@@ -126,22 +169,40 @@ struct Service::Impl {
     return ask;
   }
 
-  void generate(ApiKind kind, const ServedRequest& asked, const std::shared_ptr<Answer>& answer) {
-    const auto body = body_of(asked, answer);
-    if (!body || !is_served(*body, answer)) return;
-    auto request = parse_api_request(kind, *body);
-    if (!request) return refuse(answer, 400, request.error().message);
+  Read<ReadRequest> read_request(ApiKind kind, const Json& body) const {
+    if (auto served = check_model(body); !served) return std::unexpected(served.error());
+    auto request = parse_api_request(kind, body);
+    if (!request) return refused(request.error().message);
     std::vector<TokenAsk> asks;
+    int64_t told = 0;
     for (const ApiPrompt& prompt : request->prompts) {
       auto ask = token_ask(*request, prompt);
-      if (!ask) return refuse(answer, 400, ask.error().message);
+      if (!ask) return refused(ask.error().message);
+      told += request->choices * ask->most_tokens * (1 + request->likeliest.value_or(0));
       asks.push_back(*std::move(ask));
     }
+    if (request->likeliest && !request->stream && told > kMostToldAtOnce) {
+      return refused(
+          fmt::format("logprobs: expected at most {} of all tokens together, or a stream, found {}",
+                      kMostToldAtOnce, told));
+    }
     request->prompts.clear();
+    return ReadRequest{*std::move(request), std::move(asks)};
+  }
+
+  void generate(ApiKind kind, const ServedRequest& asked, const std::shared_ptr<Answer>& answer) {
+    with_body<ReadRequest>(
+        asked, answer, [this, kind](const Json& body) { return read_request(kind, body); },
+        [this, kind](ReadRequest read, const std::shared_ptr<Answer>& to) {
+          begin(kind, std::move(read), to);
+        });
+  }
+
+  void begin(ApiKind kind, ReadRequest read, const std::shared_ptr<Answer>& answer) {
     const auto under_way =
         std::make_shared<AnsweredRequest>(answer, answer_shape(kind, model, numbers++),
-                                          *std::move(request), tokenizer, generator, counters);
-    if (!under_way->ask(asks)) {
+                                          std::move(read.request), tokenizer, generator, counters);
+    if (!under_way->ask(read.asks)) {
       ++counters.refused;
       return answer->refuse(503, "expected fewer requests, found as many waiting as may",
                             kRetryAfter_s);
@@ -173,8 +234,13 @@ struct Service::Impl {
     send(answer, ollama_ps(model));
   }
   void show(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
-    const auto body = body_of(request, answer);
-    if (body && is_served(*body, answer)) send(answer, ollama_show(model, chat.has_value()));
+    with_body<Json>(
+        request, answer,
+        [this](const Json& body) -> Read<Json> {
+          if (auto served = check_model(body); !served) return std::unexpected(served.error());
+          return ollama_show(model, chat.has_value());
+        },
+        [this](const Json& told, const std::shared_ptr<Answer>& to) { send(to, told); });
   }
   void version(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
     send(answer, {{"version", model.version}, {"server", "assay"}});  // so it isn't Ollama
@@ -221,17 +287,20 @@ struct Service::Impl {
 
   // vLLM's question ("prompt") and llama.cpp's ("content").
   void tokenize(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
-    const auto body = body_of(request, answer);
-    if (!body) return;
-    const bool as_llama = !body->contains("prompt");
-    const auto text = json_string(*body, as_llama ? "content" : "prompt", "body");
-    if (!text) return refuse(answer, 400, text.error().message);
-    const auto special =
-        json_bool_or(*body, as_llama ? "add_special" : "add_special_tokens", !as_llama, "body");
-    if (!special) return refuse(answer, 400, special.error().message);
-    const auto ids = encode(*text, *special);
-    if (!ids) return refuse(answer, 400, ids.error().message);
-    send(answer, {{"count", ids->size()}, {"max_model_len", model.capacity}, {"tokens", *ids}});
+    with_body<Json>(
+        request, answer,
+        [this](const Json& body) -> Read<Json> {
+          const bool as_llama = !body.contains("prompt");
+          const auto text = json_string(body, as_llama ? "content" : "prompt", "body");
+          if (!text) return refused(text.error().message);
+          const auto special = json_bool_or(body, as_llama ? "add_special" : "add_special_tokens",
+                                            !as_llama, "body");
+          if (!special) return refused(special.error().message);
+          const auto ids = encode(*text, *special);
+          if (!ids) return refused(ids.error().message);
+          return Json{{"count", ids->size()}, {"max_model_len", model.capacity}, {"tokens", *ids}};
+        },
+        [this](const Json& told, const std::shared_ptr<Answer>& to) { send(to, told); });
   }
 
   void metrics(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
@@ -279,8 +348,10 @@ struct Service::Impl {
 };
 
 Service::Service(ServedModel model, Generator& generator, const engine::Tokenizer* tokenizer,
-                 std::optional<ChatTemplate> chat)
-    : impl_(new Impl{std::move(model), generator, tokenizer, std::move(chat)}) {}
+                 std::optional<ChatTemplate> chat, Post post)
+    : impl_(new Impl{std::move(model), generator, tokenizer, std::move(chat), std::move(post)}) {
+  if (impl_->post) impl_->aside.emplace();
+}
 Service::~Service() = default;
 
 void Service::add_metrics(std::function<std::string()> lines) {

@@ -17,10 +17,13 @@ namespace assay::server {
 // Used from the loop's thread alone, as are the listeners that it gives to the generator.
 class Service {
  public:
+  // Runs a call in the loop's thread.
+  using Post = std::function<void(std::function<void()>)>;
   // `tokenizer`: null where the model has none; prompts are ids then, and answers too. The
-  // generator and the tokenizer outlive it.
+  // generator and the tokenizer outlive it. With `post` large bodies are read in a thread of its
+  // own, so that other requests' tokens go on meanwhile; else in the loop.
   Service(ServedModel model, Generator& generator, const engine::Tokenizer* tokenizer,
-          std::optional<ChatTemplate> chat);
+          std::optional<ChatTemplate> chat, Post post = {});
   ~Service();
 
   // Further lines of /metrics.

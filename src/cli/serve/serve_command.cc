@@ -209,7 +209,8 @@ Status make_serving(const ServeOptions& options, Serving& all) {
       [&all](std::function<void()> work) { all.front->post(std::move(work)); });
   all.service = std::make_unique<server::Service>(
       served_model(options, found.front(), *model, capacity), *all.scheduler,
-      all.tokenizer ? &*all.tokenizer : nullptr, std::move(chat));
+      all.tokenizer ? &*all.tokenizer : nullptr, std::move(chat),
+      [&all](std::function<void()> work) { all.front->post(std::move(work)); });
   if (routes) all.service->add_metrics([routes] { return routes->metrics(); });
   fmt::print(stderr, "serve    {}\n", times.text(model->device().stats()));
   return {};
