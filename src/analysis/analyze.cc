@@ -49,6 +49,7 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
       [&](Named& named) { find_gpu_neighbours(samples, named); },
       [&](Named& named) { find_clocks(samples, named); },
       [&](Named& named) { find_load_troubles(samples, findings.load, named); },
+      [&](Named& named) { find_server_cost(samples, findings.contrasts, named); },
       [&](Named& named) { find_rank_disagreements(in, quantiles, named); },
       [&](Named& named) { find_sensitive_rankings(in, named); },
       [&](Named& named) {

@@ -1,7 +1,10 @@
 // Finds runs under load whose figures mean less than they seem to.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "analysis/named/named.h"
+#include "base/records/lenient_json.h"
 #include "base/text/counts.h"
 #include "base/text/text.h"
 
@@ -15,7 +18,48 @@ Finding about_point(const char* kind, const Samples& samples, const LoadFigures&
   return finding;
 }
 
+bool is_in_process(const Group& group) {
+  return group.rows.front()->backend == "native";
+}
+
+// True if the arm asks the server of this very engine.
+bool asks_own_server(const Group& group) {
+  if (group.evidence == nullptr) return false;
+  const Json& server = member(member(group.report().whole, "actual"), "server");
+  return text_member(server, "server") == "assay";
+}
+
 }  // namespace
+
+void find_server_cost(const Samples& samples, const std::vector<Contrast>& contrasts,
+                      std::vector<Finding>& findings) {
+  for (const Contrast& contrast : contrasts) {
+    if (contrast.phase != Phase::kLoad || !contrast.stratum) continue;
+    const Group* own = samples.find(*contrast.stratum, samples.place_of(contrast.baseline));
+    const Group* served = samples.find(*contrast.stratum, samples.place_of(contrast.arm));
+    double ratio = contrast.ratio;
+    std::optional<stats::Interval> between =
+        contrast.ratio_interval ? contrast.ratio_interval : contrast.ratio_process_range;
+    if (is_in_process(*served)) {
+      std::swap(own, served);
+      ratio = 1 / ratio;
+      if (between) between = stats::Interval{1 / between->high, 1 / between->low};
+    }
+    if (!is_in_process(*own) || !asks_own_server(*served)) continue;
+    Finding finding = about("server_cost", Severity::kNote, samples, *served);
+    finding.size = ratio - 1;
+    finding.text = fmt::format(
+        "asked over HTTP, the engine's own server takes {} times as long{} for a request as the "
+        "engine in process ({}): what HTTP, its API and the client add",
+        format_significant(ratio, 3),
+        between
+            ? fmt::format(" {}[{}, {}]", contrast.ratio_interval ? "" : "range ",
+                          format_significant(between->low, 3), format_significant(between->high, 3))
+            : "",
+        samples.arms[own->arm]);
+    findings.push_back(std::move(finding));
+  }
+}
 
 void find_load_troubles(const Samples& samples, const LoadSummary& load,
                         std::vector<Finding>& findings) {

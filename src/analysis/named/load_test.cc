@@ -113,6 +113,29 @@ TEST(NamedLoad, ARequestThatFailedVoidsTheComparison) {
   EXPECT_THAT(void_reason(findings), HasSubstr("requests that failed"));
 }
 
+TEST(NamedLoad, TheEnginesOwnServerBesideItInProcessShowsItsCost) {
+  EXPECT_THAT(of_kind(Servers().analyzed(), "server_cost"), testing::IsEmpty());
+  for (const bool served_is_base : {true, false}) {
+    Servers servers;
+    const std::string served = served_is_base ? "base" : "other";
+    for (Row& row : servers.bundle.raw().rows) {
+      if (row.arm == served) row.backend = "http";
+    }
+    EXPECT_THAT(of_kind(servers.analyzed(), "server_cost"), testing::IsEmpty()) << "any server";
+    for (const Row& row : servers.bundle.raw().rows) {
+      if (row.arm != served) continue;
+      servers.bundle.reported(row.cell_id)["actual"]["server"]["server"] = "assay";
+    }
+    const auto named = of_kind(servers.analyzed(), "server_cost");
+    ASSERT_EQ(named.size(), 1u);
+    EXPECT_EQ(named[0].arm, served);
+    EXPECT_NEAR(named[0].size, served_is_base ? 1 : -0.5, 0.05) << "twice as long, or half";
+    EXPECT_THAT(named[0].text,
+                testing::MatchesRegex(".* takes [0-9.]+ times as long .*\\[[0-9.]+, [0-9.]+\\] for "
+                                      "a request as the engine in process \\((base|other)\\): .*"));
+  }
+}
+
 TEST(NamedLoad, AQueueThatGrowsInMostRunsKeepsNoBound) {
   Servers servers;
   for (LoadedRequest& one : servers.bundle.raw().requests) {

@@ -49,6 +49,11 @@ void find_throttled(const Samples& samples, std::vector<Finding>& findings);
 void find_load_troubles(const Samples& samples, const LoadSummary& load,
                         std::vector<Finding>& findings);
 
+// "server_cost": requests under load to assay's own server beside the same engine in process, where
+// one of the two is the baseline: the ratio of their times, with its interval.
+void find_server_cost(const Samples& samples, const std::vector<Contrast>& contrasts,
+                      std::vector<Finding>& findings);
+
 // "gpu_shared": another program on the arm's GPU, with its rows and its share of the GPU's time; a
 // warning if it computed there, a note if it only held memory.
 void find_gpu_neighbours(const Samples& samples, std::vector<Finding>& findings);
