@@ -180,7 +180,7 @@ class Command(ProgramTest):
         for victim in ("program", "worker"):
             left = self.folder / f"left.{victim}"
             begin = f"setsid sleep 1000 & echo $! > {left}.new; mv {left}.new {left}; exec sleep 1000"
-            arm = self.arm("long", "sh", "-c", begin, pattern="x")
+            arm = self.arm("long", "sh", "-c", begin)
             study = self.command_study(arm, repetitions=1, processes=1, timeout_s=600)
             run = subprocess.Popen([self.program, "run", study, "-o", f"killed-{victim}"], cwd=self.folder, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
