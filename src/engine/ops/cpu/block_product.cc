@@ -1,0 +1,61 @@
+// A tile is decoded once for all of its rows into the second-level cache, where the matrix tiles
+// read it.
+#include "engine/ops/cpu/block_product.h"
+
+#include <algorithm>
+
+#include "engine/ops/cpu/bf16_product.h"
+#include "engine/ops/cpu/panel_product.h"
+#include "engine/ops/cpu/quantized_layout.h"
+#include "engine/ops/cpu/quantized_product.h"
+
+namespace assay::engine::cpu {
+
+BlockInputs::BlockInputs(int64_t rows, int64_t inputs)
+    : inputs_(inputs),
+      in_integers_(rows <= kMostIntegerRows || !panel_uses_tiles(DType::kBF16)),
+      row_bytes_(in_integers_ ? inputs / QuantizedBlock::kValues *
+                                    static_cast<int64_t>(sizeof(QuantizedBlock))
+                              : panel_row_pitch(inputs, DType::kBF16) *
+                                    static_cast<int64_t>(dtype_size_bytes(DType::kBF16))) {}
+
+// Inputs are whole blocks, so no zeros have to follow them (panel_row_inputs()).
+void BlockInputs::make(const float* x, std::byte* row) const {
+  if (in_integers_) return quantize(x, inputs_, reinterpret_cast<QuantizedBlock*>(row));
+  round_to_bf16(x, inputs_, reinterpret_cast<uint16_t*>(row));
+}
+
+void block_product(const BlockInputs& form, const BlockProduct& p, float* scratch) {
+  if (form.in_integers()) {
+    return quantized_product({.x = reinterpret_cast<const QuantizedBlock*>(p.x),
+                              .rows = p.rows,
+                              .inputs = p.inputs,
+                              .format = p.format,
+                              .tiles = p.tiles,
+                              .tile_count = p.tile_count,
+                              .out = p.out,
+                              .out_pitch = p.out_pitch});
+  }
+  const size_t tile_bytes = block_tile_bytes(p.format, p.inputs);
+  for (int64_t t = 0; t < p.tile_count; ++t) {
+    tile_to_bf16(p.format, p.tiles + static_cast<size_t>(t) * tile_bytes, p.inputs,
+                 reinterpret_cast<uint16_t*>(scratch));
+    panel_product({.x = p.x,
+                   .x_dtype = DType::kBF16,
+                   .x_pitch = form.row_bytes() / 2,
+                   .rows = p.rows,
+                   .inputs = p.inputs,
+                   .panels = reinterpret_cast<const std::byte*>(scratch),
+                   .dtype = DType::kBF16,
+                   .panel_count = 1,
+                   .out = p.out + t * Packing::kPanel,
+                   .out_pitch = p.out_pitch},
+                  nullptr);  // of widened panels alone
+  }
+}
+
+int64_t block_scratch_floats(int64_t inputs) {
+  return inputs * Packing::kPanel / 2;
+}
+
+}  // namespace assay::engine::cpu

@@ -1,0 +1,80 @@
+// Weights in blocks (weight_format.h) as the processor's kernels read them: the same bits in
+// another order, so that neighbouring lanes of a register belong to neighbouring outputs and no sum
+// goes across lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/weight_format.h"
+#include "engine/weight_layout.h"
+
+namespace assay::engine::cpu {
+
+// A tile has kPanel outputs: four groups of 16, one behind the other. A group has its blocks in the
+// order of the inputs, and a packed block those of 16 outputs:
+//   f16 d[16], f16 m[16] (formats with a minimum),
+//   the small scales of 16 outputs, as dwords: [bytes / 4][16] (formats of 256 values),
+//   a cell for each 32 inputs: low bits, [8 or 4][16 outputs][4 inputs], then high bits.
+// The low bits of 8-bit formats are the value + 128, a byte each; vector v has inputs 4 v to
+// 4 v + 3. Others have the low nibble of vector v in the low half of vector v % 4 for v < 4, else
+// in the high one. The fifth bit of vector v is bit v of the cell's byte; the upper two of six bits
+// are bits 2 (v % 4) and the next of the byte in vector v / 4.
+struct PackedBlock {
+  static constexpr int64_t kOutputs = 16;
+  static constexpr int64_t kGroups = Packing::kPanel / kOutputs;  // of a tile
+  static constexpr int64_t kCellInputs = 32;
+  static constexpr int64_t kVectors = 8;  // of a cell: four inputs each
+
+  int bits = 4;  // of a value
+  int zero = 0;  // what is subtracted from a value as it is stored
+  bool has_minimum = false;
+  int64_t cells = 1;
+  int64_t scale_bytes = 0;  // small scales of one output
+  constexpr int64_t minimum_at() const { return kOutputs * 2; }
+  constexpr int64_t scales_at() const { return kOutputs * (has_minimum ? 4 : 2); }
+  constexpr int64_t cells_at() const { return scales_at() + kOutputs * scale_bytes; }
+  constexpr int64_t low_bytes() const { return kOutputs * kCellInputs * (bits == 8 ? 8 : 4) / 8; }
+  constexpr int64_t cell_bytes() const {
+    return low_bytes() + (bits == 8 ? 0 : kOutputs * kCellInputs * (bits - 4) / 8);
+  }
+  constexpr int64_t bytes() const { return cells_at() + cells * cell_bytes(); }
+};
+
+// The format must be one of blocks.
+constexpr PackedBlock packed_block(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::kQ8_0:
+      return {.bits = 8, .zero = 128};
+    case WeightFormat::kQ4_0:
+      return {.bits = 4, .zero = 8};
+    case WeightFormat::kQ4_1:
+      return {.bits = 4, .has_minimum = true};
+    case WeightFormat::kQ5_0:
+      return {.bits = 5, .zero = 16};
+    case WeightFormat::kQ5_1:
+      return {.bits = 5, .has_minimum = true};
+    case WeightFormat::kQ4_K:
+      return {.bits = 4, .has_minimum = true, .cells = 8, .scale_bytes = 12};
+    case WeightFormat::kQ5_K:
+      return {.bits = 5, .has_minimum = true, .cells = 8, .scale_bytes = 12};
+    case WeightFormat::kQ6_K:
+      return {.bits = 6, .zero = 32, .cells = 8, .scale_bytes = 16};
+    case WeightFormat::kF32:
+    case WeightFormat::kF16:
+    case WeightFormat::kBF16:
+      break;
+  }
+  assert(false && "not a format of blocks");
+  return {};
+}
+
+// Bytes of a tile: as many as its rows have in the file.
+size_t block_tile_bytes(WeightFormat format, int64_t inputs);
+
+// rows[c]: the blocks of the tile's output c, or null for zeros. `tile`: block_tile_bytes().
+void pack_block_tile(WeightFormat format, std::span<const std::byte* const, Packing::kPanel> rows,
+                     int64_t inputs, std::byte* tile);
+
+}  // namespace assay::engine::cpu

@@ -1,0 +1,438 @@
+// A register's dword lane holds four inputs of one output, so one instruction (VNNI) multiplies
+// and sums them for 16 outputs, and a broadcast dword is four values of x. Values are unsigned, as
+// the instruction wants, and the format's zero is subtracted from where the sum begins. The four
+// groups of a tile are four streams of memory (engine/memory/read_ahead.h).
+#include "engine/ops/cpu/quantized_product.h"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "engine/memory/read_ahead.h"
+#include "engine/ops/cpu/quantized_layout.h"
+#include "engine/ops/cpu/row_groups.h"
+
+#define HWY_WANT_AVX3_DL  // has VNNI, but Highway 1.0 names it to no compiler: hence assembly
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/ops/cpu/quantized_product.cc"
+#include "hwy/foreach_target.h"  // must come first
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::engine::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kMostRows = 4;  // that share a cell's values in registers
+template <WeightFormat format>
+inline constexpr cpu::PackedBlock kPacked = cpu::packed_block(format);
+
+using Words = hn::CappedTag<uint32_t, 16>;
+using Ints = hn::CappedTag<int32_t, 16>;
+using Floats = hn::CappedTag<float, 16>;
+using VWords = hn::Vec<Words>;
+using VInts = hn::Vec<Ints>;
+using VFloats = hn::Vec<Floats>;
+
+// Loads and stores of any address.
+HWY_INLINE VWords load_words(const uint8_t* at) {
+  return hn::LoadU(Words(), reinterpret_cast<const uint32_t*>(at));
+}
+HWY_INLINE VWords in_each(uint32_t word) {
+  return hn::Set(Words(), word);
+}
+
+// sum + the products of each lane's four unsigned bytes, of `bits` bits, with four signed ones, of
+// -127 to 127.
+#if HWY_TARGET == HWY_AVX3_DL
+template <int bits>
+HWY_INLINE VInts add_dot(VInts sum, VWords w, VInts x) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
+  return sum;
+}
+#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || \
+    HWY_TARGET == HWY_SSSE3
+#if HWY_TARGET == HWY_AVX3
+#define ASSAY_X86(name) _mm512_##name
+#elif HWY_TARGET == HWY_AVX2
+#define ASSAY_X86(name) _mm256_##name
+#else
+#define ASSAY_X86(name) _mm_##name
+#endif
+template <int bits>
+HWY_INLINE VInts add_dot(VInts sum, VWords w, VInts x) {
+  if constexpr (bits < 8) {  // else the sum of two products may need more than 16 bits
+    const auto pairs = ASSAY_X86(maddubs_epi16)(w.raw, x.raw);
+    return hn::Add(sum, VInts{ASSAY_X86(madd_epi16)(pairs, ASSAY_X86(set1_epi16)(1))});
+  }
+  const hn::Repartition<int16_t, Ints> d16;
+  const auto even = hn::And(w, in_each(0x00ff00ff));
+  const auto odd = hn::And(hn::ShiftRight<8>(w), in_each(0x00ff00ff));
+  const auto x16 = hn::BitCast(d16, x);
+  const auto x_even = hn::ShiftRight<8>(hn::ShiftLeft<8>(x16));
+  const auto x_odd = hn::ShiftRight<8>(x16);
+  sum = hn::Add(sum, VInts{ASSAY_X86(madd_epi16)(even.raw, x_even.raw)});
+  return hn::Add(sum, VInts{ASSAY_X86(madd_epi16)(odd.raw, x_odd.raw)});
+}
+#undef ASSAY_X86
+#else
+template <int bits>
+HWY_INLINE VInts add_dot(VInts sum, VWords w, VInts x) {
+  const Ints d;
+  for (int k = 0; k < 4; ++k) {
+    const auto value = hn::BitCast(d, hn::And(w, in_each(0xff)));
+    const auto input = hn::ShiftRight<24>(hn::ShiftLeft<24>(x));
+    sum = hn::Add(sum, hn::Mul(value, input));
+    w = hn::ShiftRight<8>(w);
+    x = hn::ShiftRight<8>(x);
+  }
+  return sum;
+}
+#endif
+
+template <int shift>  // to the right, or if negative to the left
+HWY_INLINE VWords shifted(VWords v) {
+  if constexpr (shift > 0) return hn::ShiftRight<shift>(v);
+  if constexpr (shift < 0) return hn::ShiftLeft<-shift>(v);
+  return v;
+}
+
+// Vector v of a cell: values as they are stored, four of each output from that of `cell` on.
+template <int bits, int v>
+HWY_INLINE VWords values_of(const uint8_t* cell) {
+  if constexpr (bits == 8) {
+    return load_words(cell + v * 64);
+  } else {
+    const auto both = load_words(cell + v % 4 * 64);
+    const auto low = hn::And(shifted < v < 4 ? 0 : 4 > (both), in_each(0x0f0f0f0f));
+    if constexpr (bits == 5) {
+      const auto high = shifted<v - 4>(load_words(cell + 256));
+      return hn::Or(low, hn::And(high, in_each(0x10101010)));
+    }
+    if constexpr (bits == 6) {
+      const auto high = shifted<v % 4 * 2 - 4>(load_words(cell + 256 + v / 4 * 64));
+      return hn::Or(low, hn::And(high, in_each(0x30303030)));
+    }
+    return low;
+  }
+}
+
+// As fp32, and each NaN as the usual one, whose upper half stays a NaN when it is rounded. Without
+// an instruction Highway makes numbers of what is none, so infinity becomes a NaN too.
+HWY_INLINE VFloats load_halves(const uint8_t* at) {
+  const Floats f;
+  const hn::Rebind<hwy::float16_t, Floats> half;
+  const auto wide = hn::PromoteTo(f, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(at)));
+  const auto nan = hn::Set(f, std::numeric_limits<float>::quiet_NaN());
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SCALAR
+  const hn::Rebind<uint16_t, Floats> bits;
+  const auto words = hn::PromoteTo(Ints(), hn::LoadU(bits, reinterpret_cast<const uint16_t*>(at)));
+  const auto exponent = hn::Set(Ints(), 0x7c00);
+  return hn::IfThenElse(hn::RebindMask(f, hn::Eq(hn::And(words, exponent), exponent)), nan, wide);
+#else
+  return hn::IfThenElse(hn::IsNaN(wide), nan, wide);
+#endif
+}
+
+// Scales of the cells of a packed block, in their order, for the outputs from `first` of the 16 on:
+// a value is scale * (stored - zero) - minimum. In formats with two scales a cell, they are of its
+// halves.
+template <WeightFormat format>
+class Scales {
+ public:
+  static constexpr int kHalves = format == WeightFormat::kQ6_K ? 2 : 1;
+
+  HWY_INLINE Scales(const uint8_t* block, int64_t first) : d_(load_halves(block + 2 * first)) {
+    if constexpr (kPacked<format>.has_minimum) {
+      minimum_ = load_halves(block + kPacked<format>.minimum_at() + 2 * first);
+    }
+    words_ = block + kPacked<format>.scales_at() + 4 * first;
+  }
+
+  // To cell c; all cells are visited in order.
+  HWY_INLINE void to_cell(int64_t c) {
+    const Floats f;
+    const Ints d;
+    constexpr int64_t kWords = 4 * cpu::PackedBlock::kOutputs;
+    if constexpr (kPacked<format>.cells == 1) {
+      scale_[0] = d_;
+      if constexpr (kPacked<format>.has_minimum) offset_ = minimum_;
+    } else if constexpr (kHalves == 2) {
+      if (c % 2 == 0) scales_ = load_words(words_ + c / 2 * kWords);
+      for (auto& scale : scale_) {
+        const auto last = hn::BitCast(d, hn::ShiftLeft<24>(scales_));
+        scale = hn::Mul(d_, hn::ConvertTo(f, hn::ShiftRight<24>(last)));
+        scales_ = hn::ShiftRight<8>(scales_);
+      }
+    } else {
+      if (c == 0) {
+        scales_ = hn::And(load_words(words_), in_each(0x3f3f3f3f));
+        minima_ = hn::And(load_words(words_ + kWords), in_each(0x3f3f3f3f));
+      } else if (c == 4) {
+        const auto s0 = load_words(words_), s1 = load_words(words_ + kWords);
+        const auto s2 = load_words(words_ + 2 * kWords);
+        const auto four = in_each(0x0f0f0f0f), upper = in_each(0x30303030);
+        scales_ = hn::Or(hn::And(s2, four), hn::And(hn::ShiftRight<2>(s0), upper));
+        minima_ =
+            hn::Or(hn::And(hn::ShiftRight<4>(s2), four), hn::And(hn::ShiftRight<2>(s1), upper));
+      }
+      const auto first = [&](VWords bytes) HWY_ATTR {
+        return hn::ConvertTo(f, hn::BitCast(d, hn::And(bytes, in_each(0xff))));
+      };
+      scale_[0] = hn::Mul(d_, first(scales_));
+      offset_ = hn::Neg(hn::Mul(minimum_, first(minima_)));
+      scales_ = hn::ShiftRight<8>(scales_);
+      minima_ = hn::ShiftRight<8>(minima_);
+    }
+  }
+
+  HWY_INLINE VFloats scale(int half) const { return scale_[half]; }
+  // Added to each value; only in formats with a minimum.
+  HWY_INLINE VFloats offset() const { return offset_; }
+
+ private:
+  const uint8_t* words_;
+  VFloats d_, minimum_ = hn::Zero(Floats()), offset_ = hn::Zero(Floats());
+  VFloats scale_[kHalves];
+  VWords scales_ = hn::Zero(Words()), minima_ = hn::Zero(Words());
+};
+
+// visit(std::integral_constant<int, v>()) for v in [begin, end).
+template <int begin, int end, typename Visit>
+HWY_INLINE void for_vectors(const Visit& visit) {
+  if constexpr (begin < end) {
+    visit(std::integral_constant<int, begin>());
+    for_vectors<begin + 1, end>(visit);
+  }
+}
+
+HWY_INLINE VInts four_values(const cpu::QuantizedBlock& x, int v) {
+  int32_t word;
+  std::memcpy(&word, x.values.data() + 4 * v, sizeof word);
+  return hn::Set(Ints(), word);
+}
+
+// sums[r, lane] += the products of one cell with a block of each row of x.
+template <WeightFormat format, int64_t rows>
+HWY_INLINE void add_cell(const uint8_t* cell, const Scales<format>& scales,
+                         const cpu::QuantizedBlock* x, int64_t x_pitch, float* sums,
+                         int64_t pitch) {
+  constexpr int kHalves = Scales<format>::kHalves, kEach = 8 / kHalves;
+  const Ints d;
+  const Floats f;
+  VFloats totals[rows];
+  for (int64_t r = 0; r < rows; ++r) totals[r] = hn::LoadU(f, sums + r * pitch);
+  for_vectors<0, kHalves>([&](auto half) HWY_ATTR {
+    VInts dots[rows];
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto& halves = x[r * x_pitch].half_sums;
+      const int32_t sum = kHalves == 2 ? halves[half()] : halves[0] + halves[1];
+      dots[r] = hn::Set(d, -kPacked<format>.zero * sum);
+    }
+    for_vectors<half() * kEach, (half() + 1) * kEach>([&](auto v) HWY_ATTR {
+      const VWords values = values_of<kPacked<format>.bits, v()>(cell);
+      for (int64_t r = 0; r < rows; ++r) {
+        dots[r] = add_dot<kPacked<format>.bits>(dots[r], values, four_values(x[r * x_pitch], v()));
+      }
+    });
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto scaled = hn::Mul(hn::ConvertTo(f, dots[r]), scales.scale(half()));
+      totals[r] = hn::MulAdd(scaled, hn::Set(f, x[r * x_pitch].scale), totals[r]);
+    }
+  });
+  for (int64_t r = 0; r < rows; ++r) {
+    if constexpr (kPacked<format>.has_minimum) {
+      totals[r] = hn::MulAdd(scales.offset(), hn::Set(f, x[r * x_pitch].sum), totals[r]);
+    }
+    hn::StoreU(totals[r], f, sums + r * pitch);
+  }
+}
+
+// Prefetches as many bytes as a packed block has, kReadAheadBytes ahead in its group, at the end in
+// the same group of the next tile.
+HWY_INLINE void fetch_ahead(const uint8_t* block, int64_t at, int64_t group_bytes, int64_t bytes) {
+  const auto ahead = static_cast<int64_t>(kReadAheadBytes);
+  const uint8_t* from = block + ahead;
+  if (at + ahead >= group_bytes) from += (cpu::PackedBlock::kGroups - 1) * group_bytes;
+  for (int64_t i = 0; i < bytes; i += 64) hwy::Prefetch(from + i);
+}
+
+// One tile. `first`: nobody has read it yet.
+template <WeightFormat format, int64_t rows>
+HWY_NOINLINE void tile_rows(const uint8_t* tile, int64_t inputs, const cpu::QuantizedBlock* x,
+                            float* out, int64_t pitch, bool first) {
+  const Floats f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const int64_t x_pitch = inputs / cpu::PackedBlock::kCellInputs;
+  const int64_t group_bytes = x_pitch / kPacked<format>.cells * kPacked<format>.bytes();
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < Packing::kPanel; c += lanes) {
+      hn::StoreU(hn::Zero(f), f, out + r * pitch + c);
+    }
+  }
+  for (int64_t at = 0; at < group_bytes;
+       at += kPacked<format>.bytes(), x += kPacked<format>.cells) {
+    for (int64_t group = 0; group < cpu::PackedBlock::kGroups; ++group) {
+      const uint8_t* block = tile + group * group_bytes + at;
+      if (first) fetch_ahead(block, at, group_bytes, kPacked<format>.bytes());
+      for (int64_t o = 0; o < cpu::PackedBlock::kOutputs; o += lanes) {
+        Scales<format> scales(block, o);
+        for (int64_t c = 0; c < kPacked<format>.cells; ++c) {
+          scales.to_cell(c);
+          add_cell<format, rows>(
+              block + kPacked<format>.cells_at() + c * kPacked<format>.cell_bytes() + 4 * o, scales,
+              x + c, x_pitch, out + group * cpu::PackedBlock::kOutputs + o, pitch);
+        }
+      }
+    }
+  }
+}
+
+template <WeightFormat format>
+void product(const cpu::QuantizedProduct& p) {
+  const auto* tile = reinterpret_cast<const uint8_t*>(p.tiles);
+  const auto tile_bytes = static_cast<int64_t>(cpu::block_tile_bytes(format, p.inputs));
+  const int64_t x_pitch = p.inputs / cpu::PackedBlock::kCellInputs;
+  for (int64_t t = 0; t < p.tile_count; ++t, tile += tile_bytes) {
+    cpu::for_row_groups<kMostRows>(p.rows, [&](auto count, int64_t row) {
+      tile_rows<format, count()>(tile, p.inputs, p.x + row * x_pitch,
+                                 p.out + row * p.out_pitch + t * Packing::kPanel, p.out_pitch,
+                                 row == 0);
+    });
+  }
+}
+
+// A cell as rows of pairs: panel [16, kPanel, 2], from the first output's place on.
+template <WeightFormat format>
+HWY_INLINE void decode_cell(const uint8_t* cell, const Scales<format>& scales, uint32_t* panel) {
+  constexpr int kEach = 8 / Scales<format>::kHalves;
+  const Ints d;
+  const Floats f;
+  VFloats offsets[Scales<format>::kHalves];
+  for (int h = 0; h < Scales<format>::kHalves; ++h) {
+    offsets[h] = hn::Mul(hn::Set(f, static_cast<float>(-kPacked<format>.zero)), scales.scale(h));
+    if constexpr (kPacked<format>.has_minimum) offsets[h] = scales.offset();
+  }
+  for_vectors<0, cpu::PackedBlock::kVectors>([&](auto v) HWY_ATTR {
+    const auto words = values_of<kPacked<format>.bits, v()>(cell);
+    // As fp32, with half of bf16's last bit added: the upper half is the value to the nearest.
+    const auto rounded = [&](VWords value) HWY_ATTR {
+      const auto number = hn::ConvertTo(f, hn::BitCast(d, hn::And(value, in_each(0xff))));
+      const auto exact = hn::MulAdd(number, scales.scale(v() / kEach), offsets[v() / kEach]);
+      return hn::Add(hn::BitCast(Words(), exact), in_each(0x8000));
+    };
+    const auto store = [&](VWords first, VWords second, uint32_t* to) HWY_ATTR {
+      const auto low = hn::ShiftRight<16>(rounded(first));
+      hn::StoreU(hn::Or(low, hn::And(rounded(second), in_each(0xffff0000))), Words(), to);
+    };
+    store(words, hn::ShiftRight<8>(words), panel + 2 * v() * Packing::kPanel);
+    store(hn::ShiftRight<16>(words), hn::ShiftRight<24>(words),
+          panel + (2 * v() + 1) * Packing::kPanel);
+  });
+}
+
+template <WeightFormat format>
+void decode_tile(const uint8_t* block, int64_t inputs, uint32_t* panel) {
+  constexpr int64_t kPairs = cpu::PackedBlock::kCellInputs / 2;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Floats()));
+  const int64_t cells = inputs / cpu::PackedBlock::kCellInputs;
+  for (int64_t group = 0; group < cpu::PackedBlock::kGroups; ++group) {
+    for (int64_t first = 0; first < cells;
+         first += kPacked<format>.cells, block += kPacked<format>.bytes()) {
+      for (int64_t o = 0; o < cpu::PackedBlock::kOutputs; o += lanes) {
+        Scales<format> scales(block, o);
+        for (int64_t c = 0; c < kPacked<format>.cells; ++c) {
+          scales.to_cell(c);
+          decode_cell<format>(
+              block + kPacked<format>.cells_at() + c * kPacked<format>.cell_bytes() + 4 * o, scales,
+              panel + (first + c) * kPairs * Packing::kPanel + group * cpu::PackedBlock::kOutputs +
+                  o);
+        }
+      }
+    }
+  }
+}
+
+// Calls visit(std::integral_constant<WeightFormat, f>()) for a format of blocks.
+template <typename Visit>
+void with_format(WeightFormat format, const Visit& visit) {
+  using enum WeightFormat;
+  [&]<WeightFormat... f>(std::integer_sequence<WeightFormat, f...>) {
+    ((format == f ? visit(std::integral_constant<WeightFormat, f>()) : void()), ...);
+  }
+  (std::integer_sequence<WeightFormat, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ4_K, kQ5_K, kQ6_K>());
+}
+
+void quantized_product(const cpu::QuantizedProduct& p) {
+  with_format(p.format, [&](auto format) { product<format()>(p); });
+}
+
+void tile_to_bf16(WeightFormat format, const std::byte* tile, int64_t inputs, uint16_t* panel) {
+  with_format(format, [&](auto f) {
+    decode_tile<f()>(reinterpret_cast<const uint8_t*>(tile), inputs,
+                     reinterpret_cast<uint32_t*>(panel));
+  });
+}
+
+void quantize_block(const float* x, cpu::QuantizedBlock& block) {
+  const Floats f;
+  const Ints d;
+  const hn::Rebind<int8_t, Floats> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  auto largest = hn::Zero(d);  // as bits, which are in the order of the values' sizes
+  for (int64_t i = 0; i < cpu::QuantizedBlock::kValues; i += lanes) {
+    largest = hn::Max(largest, hn::BitCast(d, hn::Abs(hn::LoadU(f, x + i))));
+  }
+  const int32_t bits = hn::GetLane(hn::MaxOfLanes(d, largest));
+  constexpr auto kInfinity = std::bit_cast<int32_t>(std::numeric_limits<float>::infinity());
+  const bool finite = bits < kInfinity;
+  const float scale = std::bit_cast<float>(bits) / 127;
+  const bool none = !finite || scale < std::numeric_limits<float>::min();
+  const auto inverse = hn::Set(f, none ? 0.0f : 1 / scale);
+  block.half_sums = {0, 0};
+  for (int64_t i = 0; i < cpu::QuantizedBlock::kValues; i += lanes) {
+    const auto value = hn::LoadU(f, x + i);
+    auto rounded = hn::NearestInt(hn::Mul(value, inverse));
+    if (none) rounded = hn::Zero(d);
+    hn::StoreU(hn::DemoteTo(bytes, rounded), bytes, block.values.data() + i);
+    block.half_sums[static_cast<size_t>(i / 16)] += hn::GetLane(hn::SumOfLanes(d, rounded));
+  }
+  block.scale = finite ? (none ? 0 : scale) : std::numeric_limits<float>::quiet_NaN();
+  block.sum = block.scale * static_cast<float>(block.half_sums[0] + block.half_sums[1]);
+}
+
+void quantize(const float* x, int64_t inputs, cpu::QuantizedBlock* blocks) {
+  for (int64_t i = 0; i < inputs; i += cpu::QuantizedBlock::kValues) {
+    quantize_block(x + i, *blocks++);
+  }
+}
+
+}  // namespace assay::engine::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::engine {
+HWY_EXPORT(quantized_product);
+HWY_EXPORT(tile_to_bf16);
+HWY_EXPORT(quantize);
+
+namespace cpu {
+
+void quantized_product(const QuantizedProduct& product) {
+  HWY_DYNAMIC_DISPATCH(quantized_product)(product);
+}
+
+void tile_to_bf16(WeightFormat format, const std::byte* tile, int64_t inputs, uint16_t* panel) {
+  HWY_DYNAMIC_DISPATCH(tile_to_bf16)(format, tile, inputs, panel);
+}
+
+void quantize(const float* x, int64_t inputs, QuantizedBlock* blocks) {
+  assert(inputs % QuantizedBlock::kValues == 0);
+  HWY_DYNAMIC_DISPATCH(quantize)(x, inputs, blocks);
+}
+
+}  // namespace cpu
+}  // namespace assay::engine
+#endif  // HWY_ONCE
