@@ -1,7 +1,7 @@
-// bench_kernels [matvec | product | generated [MODEL]]: the engine's kernels against the machine's
-// limits. Prints tables and judges in their last column; a poor figure is no failure, since the
-// machine's noise must not fail a build. Exit status 2 for a name that nothing is measured of, 3
-// where nothing can be measured.
+// bench_kernels [matvec | blocks | product | generated [MODEL]]: the engine's kernels against the
+// machine's limits. Prints tables and judges in their last column; a poor figure is no failure,
+// since the machine's noise must not fail a build. Exit status 2 for a name that nothing is
+// measured of, 3 where nothing can be measured.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,14 +18,15 @@ struct Suite {
   std::string_view name;
   Result<Table> (*table)(ThreadPool& pool, std::string_view model);
 };
-constexpr std::array kSuites = {Suite{"matvec", matvec_table}, Suite{"product", product_table},
+constexpr std::array kSuites = {Suite{"matvec", matvec_table}, Suite{"blocks", blocks_table},
+                                Suite{"product", product_table},
                                 Suite{"generated", generated_table}};
 
 // `only` and `model` may be empty.
 Status print_tables(std::string_view only, std::string_view model) {
   const auto wanted = [&](const Suite& suite) { return only.empty() || only == suite.name; };
   if (std::ranges::none_of(kSuites, wanted)) {
-    return bad_input("bench_kernels: expected matvec, product or generated, found {}",
+    return bad_input("bench_kernels: expected matvec, blocks, product or generated, found {}",
                      quoted_excerpt(only));
   }
   ThreadPool pool(available_cpus());

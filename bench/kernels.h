@@ -14,6 +14,9 @@ namespace assay::bench {
 // repetitions.
 Result<Table> matvec_table(ThreadPool& pool, std::string_view model);
 
+// The same of weights in blocks, in each format.
+Result<Table> blocks_table(ThreadPool& pool, std::string_view model);
+
 // fp32 matrix products of 128 and 512 rows against oneDNN called directly between their
 // repetitions.
 Result<Table> product_table(ThreadPool& pool, std::string_view model);
