@@ -70,6 +70,9 @@ struct ProductKernel {
   ir::VarId first_column = 0;
   ir::VarId column_count = 0;
   bool fp8 = false;  // LinearAttributes::fp8
+  // The weight is packed in its blocks, which printed text can't read: a library makes the
+  // products.
+  bool in_blocks = false;
   // A target may write the kernel's one output in e4m3, for the kernel behind this one, which alone
   // reads it.
   bool codes_output = false;

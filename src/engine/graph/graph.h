@@ -43,7 +43,7 @@ struct WeightSource {
   size_t axis = 0;                      // the axis of outputs
   std::vector<int64_t> widths = {};     // of several: each one's size along the axis
   std::optional<Packing> packing = {};  // of a product's weight, once a pass has chosen it
-  // Stored so; of several the first one's. The value's type is what a block is decoded to.
+  // Stored so, all of several. The value's type is what a block is decoded to.
   WeightFormat format = WeightFormat::kF32;
 };
 enum class ConstantKind { kRopeCos, kRopeSin };

@@ -124,6 +124,12 @@ class Merger {
         return bad_input("expected weights of {}, found {}", dtype_name(expected.dtype),
                          dtype_name(type.dtype));
       }
+      const WeightFormat format = weight_of(graph_, node.inputs[i])->format;
+      const WeightFormat wanted = weight_of(graph_, first.inputs[i])->format;
+      if (format != wanted) {
+        return bad_input("expected weights in {}, found {}", traits(wanted).name,
+                         traits(format).name);
+      }
     }
     return {};
   }
@@ -153,6 +159,7 @@ class Merger {
 
   ValueId merged_weight(const std::vector<size_t>& group, size_t operand, size_t axis) {
     WeightSource merged{.tensors = {}, .axis = axis};
+    merged.format = weight_of(graph_, graph_.nodes[group.front()].inputs[operand])->format;
     TensorType type = graph_.values[graph_.nodes[group.front()].inputs[operand]].type;
     for (const size_t i : group) {
       const ValueId id = graph_.nodes[i].inputs[operand];

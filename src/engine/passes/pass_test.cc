@@ -170,6 +170,29 @@ TEST(RunPasses, ReportsEachPassInOrder) {
   EXPECT_EQ((*reports)[1].outcome.changes, 4);   // qkv, and gate and up, of two layers
 }
 
+// Files of mixed formats have v in another than q and k.
+TEST(MergeProducts, LeavesWeightsInAnotherFormatAlone) {
+  Graph graph = model_graph("tiny-llama", DType::kF32);
+  for (Value& value : graph.values) {
+    auto* weight = std::get_if<WeightSource>(&value.source);
+    if (weight == nullptr || value.type.shape.size() < 2) continue;
+    const bool is_v = weight->tensors.front().find("v_proj") != std::string::npos;
+    weight->format = is_v ? WeightFormat::kQ6_K : WeightFormat::kQ4_K;
+  }
+  const auto reports = run_passes(graph, {.disabled = {}, .verify = false});
+  ASSERT_TRUE(reports) << reports.error().message;
+  EXPECT_EQ((*reports)[1].outcome.changes, 4);
+  EXPECT_THAT((*reports)[1].outcome.rejected,
+              ::testing::Each(::testing::HasSubstr("expected weights in q4_k, found q6_k")));
+  EXPECT_THAT((*reports)[1].outcome.rejected, ::testing::SizeIs(2));  // of two layers
+  for (const Value& value : graph.values) {
+    const auto* weight = std::get_if<WeightSource>(&value.source);
+    if (weight != nullptr && weight->tensors.size() > 1) {
+      EXPECT_EQ(weight->format, WeightFormat::kQ4_K);
+    }
+  }
+}
+
 TEST(RunPasses, UnknownNamesAreErrorsWithTheNearest) {
   Graph graph = model_graph("tiny-gpt2", DType::kF32);
   const auto reports = run_passes(graph, {.disabled = {"fuse_nrom"}});

@@ -22,10 +22,11 @@ struct KernelArgs {
 // except for scratch, at once or one after the other, on any thread; all are done before the next
 // kernel's begin.
 struct KernelFunctions {
-  // A share of the whole kernel. Products: the matrix-vector form.
+  // A share of the whole kernel. Products: the matrix-vector form; null where all products come
+  // from a library.
   void (*run)(const KernelArgs* args, int64_t share, int64_t shares) = nullptr;
-  // Products of many rows, whose products come from a library. prologue: rows [begin, end) of x
-  // into out [end - begin, inputs]; null without one.
+  // Products whose sums come from a library: of many rows, or with weights in blocks. prologue:
+  // rows [begin, end) of x into out [end - begin, inputs]; null without one.
   void (*prologue)(const KernelArgs* args, int64_t begin, int64_t end, float* out) = nullptr;
   // products: [row_end - row_begin, pitch] for the tiles [tile_begin, tile_end).
   void (*epilogue)(const KernelArgs* args, int64_t row_begin, int64_t row_end, int64_t tile_begin,

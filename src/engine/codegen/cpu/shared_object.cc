@@ -69,8 +69,9 @@ Result<SharedObject> SharedObject::open(const std::filesystem::path& path) {
   look_up(object.handle_, "assay_run", functions.run);
   look_up(object.handle_, "assay_prologue", functions.prologue);
   look_up(object.handle_, "assay_epilogue", functions.epilogue);
-  if (!functions.run) {
-    return environment_error("{}: expected the function assay_run, found none", path.string());
+  if (!functions.run && !functions.epilogue) {
+    return environment_error("{}: expected the function assay_run or assay_epilogue, found neither",
+                             path.string());
   }
   return object;
 }

@@ -63,13 +63,13 @@ void bind(const Node& node, const Graph& body, Kernel& kernel) {
   }
 }
 
-std::optional<Packing> weight_packing(const Graph& graph, const Node& node, const Graph& body,
-                                      const BodyFacts& facts) {
-  if (!facts.linear) return std::nullopt;
+// The weight of the node's product; null if it has none, or a computed one.
+const WeightSource* product_weight(const Graph& graph, const Node& node, const Graph& body,
+                                   const BodyFacts& facts) {
+  if (!facts.linear) return nullptr;
   const ValueId weight = body.nodes[*facts.linear].inputs[1];
   const size_t parameter = std::get<ParameterSource>(body.values[weight].source).index;
-  const auto* source = std::get_if<WeightSource>(&graph.values[node.inputs[parameter]].source);
-  return source != nullptr ? source->packing : std::nullopt;
+  return std::get_if<WeightSource>(&graph.values[node.inputs[parameter]].source);
 }
 
 }  // namespace
@@ -80,9 +80,14 @@ Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization&
   if (node.op == OpKind::kAttention) return attention_kernel(graph, node, dims);
   const Graph body = body_of(graph, node);
   ASSAY_TRY(const BodyFacts facts, study_body(body));
-  const auto packing = weight_packing(graph, node, body, facts);
+  const WeightSource* weight = product_weight(graph, node, body, facts);
+  const auto packing = weight != nullptr ? weight->packing : std::nullopt;
   if (packing) layout = packing->layout;
   ASSAY_TRY(Kernel kernel, lower_body(body, facts, node.inputs.size(), packing, dims, layout));
+  if (auto* product = std::get_if<ProductKernel>(&kernel.body); product != nullptr) {
+    product->in_blocks =
+        layout == TileLayout::kPanels && weight != nullptr && traits(weight->format).in_blocks();
+  }
   bind(node, body, kernel);
   return kernel;
 }

@@ -47,12 +47,19 @@ std::optional<uint64_t> CpuDevice::cache_bytes() const {
   return last_level_cache_bytes();
 }
 
+PackedWeights& CpuDevice::packed(const Weights& weights) {
+  if (!weights_ || !weights_->is_of(weights)) weights_.emplace(weights, pool_);
+  return *weights_;
+}
+
 Result<std::unique_ptr<Executor>> CpuDevice::make_eager(Graph graph, const Weights& weights) {
-  return std::make_unique<EagerExecutor>(std::move(graph), weights, *ops_, memory_);
+  EagerExecutor::BlockProducts blocks;
+  if (!options_.reference_ops) blocks = {&block_linear_, &packed(weights)};
+  return std::make_unique<EagerExecutor>(std::move(graph), weights, *ops_, memory_, blocks);
 }
 
 Status CpuDevice::prepare(const Graph& graph, const Weights& weights) {
-  weights_.emplace(weights, pool_);
+  packed(weights);
   ASSAY_CHECK(find_compiler());
   for (const Node& node : graph.nodes) {
     const auto product = product_of(node);

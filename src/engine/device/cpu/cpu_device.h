@@ -12,6 +12,7 @@
 #include "engine/codegen/cpu/kernel_library.h"
 #include "engine/device/cpu/packed_weights.h"
 #include "engine/device/device.h"
+#include "engine/ops/cpu/block_linear.h"
 
 namespace assay::engine {
 
@@ -49,12 +50,14 @@ class CpuDevice final : public Device {
 
  private:
   Status find_compiler();
+  PackedWeights& packed(const Weights& weights);
 
   CpuDeviceOptions options_;
   ThreadPool pool_;
   BufferPool memory_;
   std::unique_ptr<OpLibrary> ops_;
-  std::optional<PackedWeights> weights_;  // since prepare()
+  cpu::BlockLinear block_linear_{pool_};
+  std::optional<PackedWeights> weights_;  // of the model that was loaded last
   std::unique_ptr<KernelLibrary> library_;
   std::vector<std::string> notes_;
 };

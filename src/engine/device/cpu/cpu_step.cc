@@ -4,40 +4,67 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "base/files/hash.h"
 #include "engine/codegen/cpu/print_cpu.h"
+#include "engine/graph/flatten.h"
 #include "engine/graph/input_values.h"
 
 namespace assay::engine {
 namespace {
 
-Result<const std::byte*> weight_address(const Value& value, const WeightBinding& binding,
-                                        PackedWeights& weights) {
-  const auto& source = std::get<WeightSource>(value.source);
-  if (!binding.product) return weights.plain(source);
-  return weights.product(source, binding.product->layout, binding.product->packing);
+// Tables in blocks, by tensor, that the graph reads at the ids of its tokens.
+Result<std::map<std::string, DecodedTable*>> tables_of_ids(const Graph& graph,
+                                                           PackedWeights& weights) {
+  std::map<std::string, DecodedTable*> tables;
+  const Graph flat = flatten(graph);
+  for (const Node& node : flat.nodes) {
+    if (node.op != OpKind::kEmbedding) continue;
+    const auto* ids = std::get_if<InputSource>(&flat.values[node.inputs[0]].source);
+    const auto* table = std::get_if<WeightSource>(&flat.values[node.inputs[1]].source);
+    if (ids == nullptr || ids->kind != InputKind::kIds || table == nullptr) continue;
+    if (!traits(table->format).in_blocks()) continue;
+    ASSAY_TRY(tables[table->tensors.front()], weights.table(*table));
+  }
+  return tables;
 }
+
+// Where a step's kernels find their weights.
+struct WeightPlaces {
+  PackedWeights& packed;
+  std::map<std::string, DecodedTable*> tables;
+
+  Result<const std::byte*> address(const Value& value, const WeightBinding& binding) const {
+    const auto& source = std::get<WeightSource>(value.source);
+    if (binding.product) {
+      return packed.product(source, binding.product->layout, binding.product->packing);
+    }
+    const auto table = tables.find(source.tensors.front());
+    if (table == tables.end()) return packed.plain(source);
+    return reinterpret_cast<const std::byte*>(table->second->data());
+  }
+};
 
 // The stage of a kernel, its weights bound; everything else is null.
 Result<Stage> make_stage(const StepPlan& plan, const PlannedKernel& planned,
-                         const KernelFunctions& functions, PackedWeights& weights) {
+                         const KernelFunctions& functions, const WeightPlaces& weights) {
   Stage stage{.functions = functions, .buffers = {}, .rows = planned.rows, .product = {}};
   stage.buffers.resize(planned.kernel.buffers.size(), nullptr);
   for (size_t i = 0; i < planned.bindings.size(); ++i) {
     const auto* binding = std::get_if<WeightBinding>(&planned.bindings[i]);
     if (binding == nullptr) continue;
     const Value& value = plan.graph->values[binding->value];
-    ASSAY_TRY(const std::byte* const data, weight_address(value, *binding, weights));
+    ASSAY_TRY(const std::byte* const data, weights.address(value, *binding));
     stage.buffers[i] = const_cast<std::byte*>(data);  // kernels don't write to weights
     if (!binding->product) continue;
     const auto& product = std::get<ProductKernel>(planned.kernel.body);
     stage.product = ProductStage{.inputs = product.inputs,
                                  .packing = product.packing,
                                  .panels = data,
-                                 .dtype = value.type.dtype,
+                                 .format = std::get<WeightSource>(value.source).format,
                                  .x = product.x};
   }
   return stage;
@@ -51,22 +78,27 @@ Result<std::unique_ptr<CpuStep>> CpuStep::load(std::shared_ptr<const StepPlan> p
   std::vector<std::string> sources;
   for (const PlannedKernel& planned : plan->kernels) sources.push_back(print_cpu(planned.kernel));
   ASSAY_TRY(const std::vector<KernelFunctions> functions, library.load_sources(sources));
+  WeightPlaces places{.packed = weights, .tables = {}};
+  ASSAY_TRY(places.tables, tables_of_ids(*plan->graph, weights));
+  std::vector<DecodedTable*> tables;
+  for (const auto& [name, table] : places.tables) tables.push_back(table);
   std::vector<Stage> stages;
   for (size_t i = 0; i < functions.size(); ++i) {
-    ASSAY_TRY(Stage stage, make_stage(*plan, plan->kernels[i], functions[i], weights));
+    ASSAY_TRY(Stage stage, make_stage(*plan, plan->kernels[i], functions[i], places));
     stages.push_back(std::move(stage));
   }
   std::string hashes;
   for (const std::string& source : sources) hashes += sha256_hex(source) + "\n";
   return std::unique_ptr<CpuStep>(
-      new CpuStep(std::move(plan), sha256_hex(hashes), std::move(stages), pool));
+      new CpuStep(std::move(plan), sha256_hex(hashes), std::move(stages), std::move(tables), pool));
 }
 
 CpuStep::CpuStep(std::shared_ptr<const StepPlan> plan, std::string code_sha256,
-                 std::vector<Stage> stages, ThreadPool& pool)
+                 std::vector<Stage> stages, std::vector<DecodedTable*> tables, ThreadPool& pool)
     : plan_(std::move(plan)),
       code_sha256_(std::move(code_sha256)),
-      schedule_(std::move(stages), pool) {
+      schedule_(std::move(stages), pool),
+      tables_(std::move(tables)) {
   views_.resize(static_cast<size_t>(plan_->layers) * 2);
   find_slots();
 }
@@ -134,6 +166,8 @@ Status CpuStep::bind_inputs(const RunInputs& inputs, KvCache& cache) {
   for (const ArenaPlan::Input& input : places_.inputs) {
     const std::span<const int32_t> from = input_values(inputs, input.kind);
     std::memcpy(arena_.data() + input.offset, from.data(), from.size_bytes());
+    if (input.kind != InputKind::kIds) continue;
+    for (DecodedTable* const table : tables_) table->want(from);
   }
   for (const ConstantSlot& constant : constant_slots_) {
     const auto& table =

@@ -45,7 +45,7 @@ class CpuStep final : public LoadedStep {
   };
 
   CpuStep(std::shared_ptr<const StepPlan> plan, std::string code_sha256, std::vector<Stage> stages,
-          ThreadPool& pool);
+          std::vector<DecodedTable*> tables, ThreadPool& pool);
   void find_slots();
   Status place_values(const DimValues& dims);
   Status bind_inputs(const RunInputs& inputs, KvCache& cache);
@@ -56,7 +56,8 @@ class CpuStep final : public LoadedStep {
   Schedule schedule_;
   std::vector<CacheSlot> cache_slots_;
   std::vector<ConstantSlot> constant_slots_;
-  std::vector<KvView> views_;  // of the run at hand: keys and values of each layer
+  std::vector<DecodedTable*> tables_;  // read at the ids
+  std::vector<KvView> views_;          // of the run at hand: keys and values of each layer
   HugeMemory arena_;
   ArenaPlan places_;
   std::optional<DimValues> reserved_;  // by the latest reserve()

@@ -18,8 +18,8 @@ constexpr size_t kNever = std::numeric_limits<size_t>::max();
 }  // namespace
 
 EagerExecutor::EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops,
-                             BufferPool& memory)
-    : graph_(std::move(graph)), ops_(ops), memory_(memory) {
+                             BufferPool& memory, BlockProducts blocks)
+    : graph_(std::move(graph)), ops_(ops), memory_(memory), blocks_(blocks) {
   slots_.resize(graph_.values.size());
   weights_.resize(graph_.values.size());
   for (size_t id = 0; id < graph_.values.size(); ++id) {
@@ -107,6 +107,7 @@ Status EagerExecutor::run(const RunInputs& inputs, KvCache& cache) {
   assert(rows_fit(inputs));
   for (const ValueId id : graph_.outputs) slots_[id].buffer = Buffer();
   bind_inputs(inputs);
+  ASSAY_CHECK(pack_blocks());
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     ASSAY_CHECK(allocate_outputs(graph_.nodes[i], inputs.dims));
     ASSAY_CHECK(execute(graph_.nodes[i], inputs, cache));
@@ -129,6 +130,36 @@ void EagerExecutor::split(const Node& node, const DimValues& dims) {
     }
     from += part;
   }
+}
+
+// In the first run, because compiled steps have copies of their own, and often nothing runs here.
+Status EagerExecutor::pack_blocks() {
+  if (std::exchange(is_packed_, true) || blocks_.linear == nullptr) return {};
+  for (const Node& node : graph_.nodes) {
+    if (node.op != OpKind::kLinear) continue;
+    const TensorView& weight = weights_[node.inputs[1]];
+    if (!weight.in_blocks()) continue;
+    const auto& source = std::get<WeightSource>(graph_.values[node.inputs[1]].source);
+    const int64_t outputs = weight.shape[0];
+    ASSAY_TRY(
+        const std::byte* const tiles,
+        blocks_.weights->product(source, WeightLayout::kOutIn, Packing{.segments = {outputs}}));
+    packed_[node.inputs[1]] = {
+        .format = weight.format, .inputs = weight.shape[1], .outputs = outputs, .tiles = tiles};
+  }
+  return {};
+}
+
+Status EagerExecutor::linear(const Node& node, const DimValues& dims) {
+  const ValueId x = node.inputs[0];
+  const int64_t rows = count(x, dims) / last_dim(x, dims);
+  const TensorView* bias = node.inputs.size() > 2 ? &weights_[node.inputs[2]] : nullptr;
+  if (const auto packed = packed_.find(node.inputs[1]); packed != packed_.end()) {
+    return blocks_.linear->run(f32(x), packed->second, bias, out_f32(node), rows);
+  }
+  ops_.linear(f32(x), weights_[node.inputs[1]], std::get<LinearAttributes>(node.attributes).layout,
+              bias, out_f32(node), rows);
+  return {};
 }
 
 Status EagerExecutor::execute(const Node& node, const RunInputs& inputs, KvCache& cache) {
@@ -170,8 +201,7 @@ Status EagerExecutor::execute(const Node& node, const RunInputs& inputs, KvCache
                     x_count / width, width);
       break;
     case OpKind::kLinear:
-      ops_.linear(f32(x), weight(1), std::get<LinearAttributes>(node.attributes).layout,
-                  node.inputs.size() > 2 ? &weight(2) : nullptr, out_f32(node), x_count / width);
+      ASSAY_CHECK(linear(node, dims));
       break;
     case OpKind::kRope:
       ops_.rope(f32(x), places, f32(node.inputs[3]), f32(node.inputs[4]), out_f32(node),

@@ -3,25 +3,36 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/cache/kv_cache.h"
+#include "engine/device/cpu/packed_weights.h"
 #include "engine/device/executor.h"
 #include "engine/graph/graph.h"
 #include "engine/memory/buffer_pool.h"
 #include "engine/model/weights.h"
+#include "engine/ops/cpu/block_linear.h"
 #include "engine/ops/ops.h"
 
 namespace assay::engine {
 
 class EagerExecutor final : public Executor {
  public:
-  // The graph must be valid; its weights are looked up here. `ops` and `memory` must outlive the
-  // executor.
-  EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops, BufferPool& memory);
+  // The maker of products with weights in blocks, and their packed copies. Null: `ops` makes them,
+  // in place.
+  struct BlockProducts {
+    cpu::BlockLinear* linear = nullptr;
+    PackedWeights* weights = nullptr;
+  };
+
+  // The graph must be valid; its weights are looked up here. `ops`, `memory` and what `blocks` has
+  // must outlive the executor.
+  EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops, BufferPool& memory,
+                BlockProducts blocks);
 
   Status run(const RunInputs& inputs, KvCache& cache) override;
   std::span<const float> output_f32(size_t index) const override;
@@ -42,6 +53,8 @@ class EagerExecutor final : public Executor {
   void bind_inputs(const RunInputs& inputs);
   Status allocate_outputs(const Node& node, const DimValues& dims);
   Status execute(const Node& node, const RunInputs& inputs, KvCache& cache);
+  Status pack_blocks();
+  Status linear(const Node& node, const DimValues& dims);
   void split(const Node& node, const DimValues& dims);
 
   const float* f32(ValueId id) const { return reinterpret_cast<const float*>(slots_[id].data); }
@@ -54,9 +67,12 @@ class EagerExecutor final : public Executor {
   Graph graph_;
   OpLibrary& ops_;
   BufferPool& memory_;
-  std::vector<Slot> slots_;                  // by value
-  std::vector<TensorView> weights_;          // by value; empty if it isn't a weight
-  std::vector<std::vector<ValueId>> frees_;  // by node: values whose memory no later node reads
+  BlockProducts blocks_;
+  bool is_packed_ = false;
+  std::map<ValueId, cpu::BlockWeight> packed_;  // of products; since the first run
+  std::vector<Slot> slots_;                     // by value
+  std::vector<TensorView> weights_;             // by value; empty if it isn't a weight
+  std::vector<std::vector<ValueId>> frees_;     // by node: values whose memory no later node reads
   DimValues last_dims_;
 };
 

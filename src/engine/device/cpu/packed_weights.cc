@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/model/convert.h"
+#include "engine/ops/cpu/quantized_layout.h"
 
 namespace assay::engine {
 namespace {
@@ -38,14 +39,14 @@ class Outputs {
   // The panels' type, which all tensors have.
   DType dtype() const { return tensors_.front().element(); }
 
-  // `decoded`: the inputs of a column, for one in blocks.
+  // `decoded`: the inputs of a column, for one in blocks that is to be decoded.
   PackedColumn column(int64_t output, float* decoded) const {
     if (output < 0) return {};
     size_t i = 0;
     for (; output >= width(tensors_[i]); ++i) output -= width(tensors_[i]);
     const TensorView& tensor = tensors_[i];
-    if (tensor.in_blocks()) {
-      assert(out_in_);
+    assert(out_in_ || !tensor.in_blocks());
+    if (tensor.in_blocks() && decoded != nullptr) {
       decode_row(tensor, output, decoded);
       return {reinterpret_cast<const std::byte*>(decoded), 1};
     }
@@ -113,6 +114,14 @@ ProductPanels::ProductPanels(const Weights& weights, const WeightSource& source,
   count_ = tile_count(packing) * packing.tile / kPanel;
   bytes_ = static_cast<size_t>(packed_elements(packing, outputs.inputs()) / count_) *
            dtype_size_bytes(outputs.dtype());
+  if (const auto format = blocks()) bytes_ = cpu::block_tile_bytes(*format, outputs.inputs());
+}
+
+std::optional<WeightFormat> ProductPanels::blocks() const {
+  const WeightFormat format = tensors_.front().format;
+  if (packing_.layout != TileLayout::kPanels || !traits(format).in_blocks()) return std::nullopt;
+  assert(std::ranges::all_of(tensors_, [&](const TensorView& t) { return t.format == format; }));
+  return format;
 }
 
 void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::byte* to) const {
@@ -120,7 +129,9 @@ void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::b
   const int64_t inputs = outputs.inputs();
   std::atomic<int64_t> next = 0;
   pool.run([&](size_t) {
-    std::vector<float> decoded(outputs.in_blocks() ? static_cast<size_t>(kPanel * inputs) : 0);
+    const auto format = blocks();
+    const bool decodes = outputs.in_blocks() && !format;
+    std::vector<float> decoded(decodes ? static_cast<size_t>(kPanel * inputs) : 0);
     for (int64_t p = next++; p < panels; p = next++) {
       std::array<PackedColumn, kPanel> columns;
       bool whole = Packing::padded_inputs(inputs) == inputs;
@@ -131,6 +142,12 @@ void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::b
         whole = whole && column.data != nullptr;
       }
       std::byte* const panel = to + static_cast<size_t>(p) * bytes_;
+      if (format) {
+        std::array<const std::byte*, kPanel> rows;
+        std::ranges::transform(columns, rows.begin(), &PackedColumn::data);
+        cpu::pack_block_tile(*format, rows, inputs, panel);
+        continue;
+      }
       if (!whole) std::memset(panel, 0, bytes_);
       if (outputs.dtype() == DType::kF32) {
         pack_tile<float>(columns, inputs, outputs.dtype(), packing_.layout, panel);
@@ -163,6 +180,16 @@ Result<const std::byte*> PackedWeights::product(const WeightSource& source, Weig
             allocate(static_cast<size_t>(panels.count()) * panels.bytes()));
   panels.pack(pool_, 0, panels.count(), memory);
   return copy = memory;
+}
+
+Result<DecodedTable*> PackedWeights::table(const WeightSource& source) {
+  const std::string& name = source.tensors.front();
+  auto found = tables_.find(name);
+  if (found == tables_.end()) {
+    ASSAY_TRY(DecodedTable made, DecodedTable::make(weights_.tensor(name)));
+    found = tables_.emplace(name, std::move(made)).first;
+  }
+  return &found->second;
 }
 
 Result<const std::byte*> PackedWeights::plain(const WeightSource& source) {

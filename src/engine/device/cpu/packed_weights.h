@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/process/thread_pool.h"
 #include "base/result.h"
+#include "engine/device/cpu/decoded_table.h"
 #include "engine/graph/graph.h"
 #include "engine/memory/huge_memory.h"
 #include "engine/model/weights.h"
@@ -19,8 +21,9 @@ namespace assay::engine {
 // One product's weight, laid out panel by panel, wherever each of them goes.
 class ProductPanels {
  public:
-  // [out, in] or [in, out] as `layout` says, in its own type; blocks, [out, in] alone, are decoded
-  // to fp32. The weights must outlive the object.
+  // [out, in] or [in, out] as `layout` says, in its own type. Blocks, [out, in] alone, are tiles
+  // (ops/cpu/quantized_layout.h) in panels, and in rows decoded to fp32. The weights must outlive
+  // the object.
   ProductPanels(const Weights& weights, const WeightSource& source, WeightLayout layout,
                 const Packing& packing);
 
@@ -30,6 +33,9 @@ class ProductPanels {
   void pack(ThreadPool& pool, int64_t first, int64_t panels, std::byte* to) const;
 
  private:
+  // The format of the tiles; absent: elements.
+  std::optional<WeightFormat> blocks() const;
+
   std::vector<TensorView> tensors_;
   WeightLayout layout_;
   Packing packing_;
@@ -51,7 +57,10 @@ class PackedWeights {
   // A weight that is no product's: in place, decoded to fp32 if it is in blocks, or its parts put
   // together along their first axis.
   Result<const std::byte*> plain(const WeightSource& source);
+  // A weight in blocks that is read a row at a time, by rows that somebody wants before.
+  Result<DecodedTable*> table(const WeightSource& source);
 
+  bool is_of(const Weights& weights) const { return &weights == &weights_; }
   uint64_t bytes() const { return bytes_; }  // of the copies
 
  private:
@@ -63,6 +72,7 @@ class PackedWeights {
   size_t used_ = 0;  // of the last chunk
   uint64_t bytes_ = 0;
   std::map<std::pair<std::vector<std::string>, std::string>, const std::byte*> copies_;
+  std::map<std::string, DecodedTable> tables_;  // by tensor
 };
 
 }  // namespace assay::engine

@@ -16,12 +16,13 @@
 
 namespace assay::engine {
 
-// The data of a product of many rows beside its functions.
+// The data of a product whose sums are made here, beside its functions.
 struct ProductStage {
   int64_t inputs = 0;
   Packing packing;
-  const std::byte* panels = nullptr;
-  DType dtype = DType::kF32;
+  const std::byte* panels = nullptr;  // of blocks: tiles (ops/cpu/quantized_layout.h)
+  WeightFormat format = WeightFormat::kF32;
+  bool in_blocks() const { return traits(format).in_blocks(); }
   size_t x = 0;  // the buffer of x, without a prologue
 };
 
@@ -40,7 +41,8 @@ struct StageMemory {
 
 class Schedule {
  public:
-  // Products of more rows than this go through panels; fewer are read-bound, and a kernel's own.
+  // Products of more rows than this go through panels; fewer are read-bound, and a kernel's own
+  // unless the weight is in blocks.
   static constexpr int64_t kMatvecRows = 8;
 
   // The pool must outlive the object.
@@ -71,7 +73,7 @@ class Schedule {
   };
   // A stage of the pool's run. A product of many rows takes two if x has to be made first.
   struct Leg {
-    enum class Work { kWhole, kMakeX, kManyRows };
+    enum class Work { kWhole, kFewRows, kMakeX, kManyRows };
     size_t stage = 0;
     int64_t rows = 0;
     Work work = Work::kWhole;
@@ -82,6 +84,10 @@ class Schedule {
   Status allocate();
   // `dims`: as KernelArgs has them.
   void work(const Leg& leg, size_t share, const std::array<int64_t, 4>& dims);
+  // Row `row` of x where the stage's prologue puts it (`made`), or where its buffer has it.
+  static const float* row_of_x(const Stage& stage, const KernelArgs& args, int64_t row,
+                               float* made);
+  void few_rows(const Stage& stage, const KernelArgs& args, int64_t rows, size_t share);
   void make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t share);
   void many_rows(size_t index, const KernelArgs& args, int64_t rows);
   void multiply_piece(const Stage& stage, const KernelArgs& args, const Inputs& x,
