@@ -82,9 +82,9 @@ bool is_bundle(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, unknown);
 }
 
-void print_screen(const Findings& findings, const std::string& path, ScreenOf of) {
+std::string screen_text(const Findings& findings, const std::string& path, ScreenOf of) {
   const std::string screen = render_screen(findings, path, of, screen_columns());
-  fmt::print("{}", terminal_of(STDOUT_FILENO).colours ? with_colours(screen) : screen);
+  return terminal_of(STDOUT_FILENO).colours ? with_colours(screen) : screen;
 }
 
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,

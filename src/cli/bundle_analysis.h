@@ -35,9 +35,9 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
 // True if the path given to --from-findings is a bundle, not a findings.json.
 bool is_bundle(const std::filesystem::path& path);
 
-// Prints the findings on one screen, in colours if stdout has them. `path` is the user's word.
-void print_screen(const Findings& findings, const std::string& path,
-                  ScreenOf of = ScreenOf::kBundle);
+// The findings on one screen, in colours if stdout has them. `path` is the user's word.
+std::string screen_text(const Findings& findings, const std::string& path,
+                        ScreenOf of = ScreenOf::kBundle);
 
 // Writes an analysis into the bundle: findings.json and plotted.json in analysis/, and the
 // report.

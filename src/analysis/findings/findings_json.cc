@@ -79,7 +79,7 @@ std::string_view execution_name(Execution execution) {
 
 Json findings_to_json(const Findings& findings) {
   Json json = {{"schema_version", kFindingsSchemaVersion}};
-  json.update(record::write_object(findings, StrataContext{findings.strata}));
+  record::write_entries(findings, Record<Findings>::kMembers, json, StrataContext{findings.strata});
   return json;
 }
 

@@ -159,7 +159,8 @@ Fit contradiction_of(const PlottedRows& plotted, const Findings& findings) {
 Json plotted_to_json(const PlottedRows& plotted, const Findings& findings,
                      const std::string& findings_sha256) {
   Json json = {{"schema_version", kPlottedSchemaVersion}, {"findings_sha256", findings_sha256}};
-  json.update(record::write_object(plotted, StrataContext{findings.strata}));
+  record::write_entries(plotted, Record<PlottedRows>::kMembers, json,
+                        StrataContext{findings.strata});
   return json;
 }
 

@@ -146,6 +146,7 @@ concept Listed = Described<T> && requires {
   Record<T>::kIsArray;
 };
 
+// Adds members to the object.
 template <typename T, typename Entries, typename Context>
 void write_entries(const T& value, const Entries& entries, Json& object, const Context& context) {
   std::apply([&](const auto&... entry) { (entry.write(value, object, context), ...); }, entries);

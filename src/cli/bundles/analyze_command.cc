@@ -20,15 +20,15 @@ struct AnalyzeArguments {
   bool slow_calls = false;
   OutputFormat format = OutputFormat::kTable;
 
-  bool on_a_screen() const { return format == OutputFormat::kTable && !full; }
 };
 
-void print_on_a_screen(const Findings& findings, const AnalyzeArguments& asked, ScreenOf of) {
-  if (asked.slow_calls) {
-    fmt::print("{}", render_screen(slow_calls_document(findings), screen_columns()));
-  } else {
-    print_screen(findings, asked.path, of);
+// The findings in the form that was asked for.
+std::string text_of(const Findings& findings, const AnalyzeArguments& asked, ScreenOf of) {
+  if (asked.format != OutputFormat::kTable || asked.full) {
+    return render_report(findings, asked.format);
   }
+  if (asked.slow_calls) return render_screen(slow_calls_document(findings), screen_columns());
+  return screen_text(findings, asked.path, of);
 }
 
 int status_of(const Findings& findings) {
@@ -39,12 +39,8 @@ int status_of(const Findings& findings) {
 
 Result<int> analyze_findings(const AnalyzeArguments& asked) {
   ASSAY_TRY(const Findings findings, read_findings(asked.path));
-  if (asked.on_a_screen()) {
-    print_on_a_screen(findings, asked,
-                      is_bundle(asked.path) ? ScreenOf::kBundle : ScreenOf::kFindingsFile);
-  } else {
-    fmt::print("{}", render_report(findings, asked.format));
-  }
+  const ScreenOf of = is_bundle(asked.path) ? ScreenOf::kBundle : ScreenOf::kFindingsFile;
+  fmt::print("{}", text_of(findings, asked, of));
   return status_of(findings);
 }
 
@@ -53,11 +49,10 @@ Result<int> analyze_bundle(const AnalyzeArguments& asked, const AnalysisOptions&
   const Findings& findings = analyzed.findings;
   Result<WrittenReport> written;
   auto writer = std::async([&] { written = write_analysis(analyzed, asked.path); });
-  const std::string report = asked.on_a_screen() ? "" : render_report(findings, asked.format);
+  const std::string text = text_of(findings, asked, ScreenOf::kBundle);
   writer.get();
   ASSAY_CHECK(std::move(written));
-  if (asked.on_a_screen()) print_on_a_screen(findings, asked, ScreenOf::kBundle);
-  fmt::print("{}", report);
+  fmt::print("{}", text);
   return status_of(findings);
 }
 

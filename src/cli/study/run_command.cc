@@ -41,7 +41,7 @@ Result<int> finish(const MeasureOptions& options, const Measured& summary, Outpu
   ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(options.bundle, {}));
   ASSAY_CHECK(write_analysis(analyzed, options.bundle));
   if (format == OutputFormat::kTable) {
-    print_screen(analyzed.findings, options.bundle);
+    fmt::print("{}", screen_text(analyzed.findings, options.bundle));
   } else if (format == OutputFormat::kJson) {
     fmt::print("{}", to_json_text(run_json(options, summary, analyzed.findings)));
   } else {
