@@ -1,4 +1,5 @@
-// `assay model make` writes a random checkpoint; `assay model info` shows a checkpoint's sizes.
+// `assay model make` writes a random checkpoint; `assay model info` shows a checkpoint's sizes;
+// quality_command.cc has `assay model quality`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "base/text/shown_text.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/machine/quality_command.h"
 #include "cli/option_types.h"
 #include "engine/device/cuda/driver.h"
 #include "engine/device/cuda/read_bandwidth.h"
@@ -124,6 +126,7 @@ void add_model_command(CLI::App& app, Selected& selected) {
   model->require_subcommand(1);
   add_make(*model, selected);
   add_info(*model, selected);
+  add_quality(*model, selected);
 }
 
 }  // namespace assay::cli

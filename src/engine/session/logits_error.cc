@@ -17,24 +17,31 @@ double log_sum(std::span<const float> logits) {
 
 }  // namespace
 
-void add_position(std::span<const float> reference, std::span<const float> found, int32_t next,
-                  LogitsError& error) {
+PositionError position_error(std::span<const float> reference, std::span<const float> found,
+                             int32_t next) {
   const double reference_sum = log_sum(reference), found_sum = log_sum(found);
-  double kl = 0;
+  const auto token = static_cast<size_t>(next);
+  PositionError error{.reference_nll = reference_sum - reference[token],
+                      .nll = found_sum - found[token],
+                      .same_choice = std::ranges::max_element(reference) - reference.begin() ==
+                                     std::ranges::max_element(found) - found.begin()};
   for (size_t i = 0; i < reference.size(); ++i) {
     const double of_reference = reference[i] - reference_sum;
-    kl += std::exp(of_reference) * (of_reference - (found[i] - found_sum));
+    error.kl += std::exp(of_reference) * (of_reference - (found[i] - found_sum));
   }
-  const auto token = static_cast<size_t>(next);
-  const double before = reference_sum - reference[token], after = found_sum - found[token];
+  return error;
+}
+
+void add_position(std::span<const float> reference, std::span<const float> found, int32_t next,
+                  LogitsError& error) {
+  const PositionError here = position_error(reference, found, next);
   ++error.positions;
-  error.kl_mean += kl;
-  error.kl_most = std::max(error.kl_most, kl);
-  error.nll_mean += before;
-  error.nll_change_mean += after - before;
-  error.nll_distance_mean += std::abs(after - before);
-  error.same_choice += std::ranges::max_element(reference) - reference.begin() ==
-                       std::ranges::max_element(found) - found.begin();
+  error.kl_mean += here.kl;
+  error.kl_most = std::max(error.kl_most, here.kl);
+  error.nll_mean += here.reference_nll;
+  error.nll_change_mean += here.nll - here.reference_nll;
+  error.nll_distance_mean += std::abs(here.nll - here.reference_nll);
+  error.same_choice += here.same_choice;
 }
 
 void finish(LogitsError& error) {

@@ -6,6 +6,17 @@
 
 namespace assay::engine {
 
+// A position of a prompt that another token follows.
+struct PositionError {
+  double kl = 0;             // of the reference's distribution from the one found, in nats
+  double reference_nll = 0;  // negative log-likelihood of the next token, nats
+  double nll = 0;            // by the one found
+  bool same_choice = false;  // the largest logits are of the same token
+};
+// Of logits [vocab] and the prompt's next token. Of what isn't finite, the figures aren't.
+PositionError position_error(std::span<const float> reference, std::span<const float> found,
+                             int32_t next);
+
 // Means over positions of prompts that another token follows.
 struct LogitsError {
   int64_t positions = 0;
@@ -17,8 +28,7 @@ struct LogitsError {
   int64_t same_choice = 0;       // positions whose largest logit is of the same token
 };
 
-// Adds a position: logits [vocab] of the reference and those found, and the prompt's next token.
-// Figures that aren't finite make the sums so.
+// Adds position_error(). Figures that aren't finite make the sums so.
 void add_position(std::span<const float> reference, std::span<const float> found, int32_t next,
                   LogitsError& error);
 // Makes means of what add_position() summed.
