@@ -19,7 +19,6 @@ struct AnalyzeArguments {
   bool full = false;
   bool slow_calls = false;
   OutputFormat format = OutputFormat::kTable;
-
 };
 
 // The findings in the form that was asked for.

@@ -68,14 +68,15 @@ Result<Text> windows_of_file(const QualityArguments& arguments, const std::strin
   ASSAY_TRY(const std::vector<int32_t> ids, tokenizer.encode(text, false));
   ASSAY_TRY(const std::vector<int32_t> other_ids, other.encode(text, false));
   if (ids != other_ids) {
-    return bad_input("{}: expected one text of tokens, found that the two models' tokenizers "
-                     "differ on it",
-                     arguments.text);
+    return bad_input(
+        "{}: expected one text of tokens, found that the two models' tokenizers "
+        "differ on it",
+        arguments.text);
   }
   const size_t own = static_cast<size_t>(arguments.window) - begin.size();
-  Text found{.windows = {},
-             .from = fmt::format("{}, {}", shown_line(arguments.text),
-                                 counted(std::ssize(ids), "token"))};
+  Text found{
+      .windows = {},
+      .from = fmt::format("{}, {}", shown_line(arguments.text), counted(std::ssize(ids), "token"))};
   for (size_t from = 0; from + own <= ids.size(); from += own) {
     if (std::ssize(found.windows) == arguments.windows) break;
     TokenWindow& window = found.windows.emplace_back(begin);
@@ -92,7 +93,7 @@ Result<Text> windows_of_file(const QualityArguments& arguments, const std::strin
 Result<Text> windows_of_reference(const QualityArguments& arguments, Session& reference,
                                   Progress& progress) {
   const engine::ModelConfig& config = reference.config();
-  const int64_t start = config.bos_token_id         ? *config.bos_token_id
+  const int64_t start = config.bos_token_id            ? *config.bos_token_id
                         : config.eos_token_ids.empty() ? 0
                                                        : config.eos_token_ids.front();
   const auto tell = [&](int64_t done) {
@@ -176,8 +177,8 @@ Result<int> show_quality(const QualityArguments& arguments, OutputFormat format)
   const auto done = [&](int64_t windows) {
     progress.update({.done = windows, .total = std::ssize(text.windows), .what = "windows read"});
   };
-  ASSAY_TRY(const auto errors, engine::teacher_forced(reference, model, text.windows,
-                                                      arguments.window / 2, done));
+  ASSAY_TRY(const auto errors,
+            engine::teacher_forced(reference, model, text.windows, arguments.window / 2, done));
   progress.clear();
   const QualityFigures figures = quality_figures(errors, arguments.seed);
   if (!std::isfinite(figures.kl.value) || !std::isfinite(figures.nll.value)) {
@@ -194,8 +195,8 @@ Result<int> show_quality(const QualityArguments& arguments, OutputFormat format)
 }  // namespace
 
 void add_quality(CLI::App& model, Selected& selected) {
-  CLI::App* command = model.add_subcommand(
-      "quality", "hold a model's predictions of a text against a reference's");
+  CLI::App* command =
+      model.add_subcommand("quality", "hold a model's predictions of a text against a reference's");
   const auto arguments = std::make_shared<QualityArguments>();
   command->add_option("model", arguments->model, "the model, as `assay generate` takes it")
       ->type_name("MODEL")
@@ -226,8 +227,7 @@ void add_quality(CLI::App& model, Selected& selected) {
                    "tokens of a window, whose second half is predicted (default 512)")
       ->check(count_between(8, 1 << 20))
       ->type_name("N");
-  command
-      ->add_option("--windows", arguments->windows, "largest number of windows (default 16)")
+  command->add_option("--windows", arguments->windows, "largest number of windows (default 16)")
       ->check(count_between(1, 100'000))
       ->type_name("N");
   command

@@ -50,8 +50,8 @@ QualityFigure p99_figure(const Windows& windows, uint64_t seed) {
     replicates.push_back(*stats::quantile_unsorted(drawn, 0.99));
   }
   std::ranges::sort(replicates);
-  figure.interval = stats::Interval{*stats::quantile(replicates, 0.025),
-                                    *stats::quantile(replicates, 0.975)};
+  figure.interval =
+      stats::Interval{*stats::quantile(replicates, 0.025), *stats::quantile(replicates, 0.975)};
   return figure;
 }
 

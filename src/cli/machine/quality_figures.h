@@ -20,16 +20,16 @@ struct QualityFigure {
 struct QualityFigures {
   int64_t windows = 0;
   int64_t positions = 0;
-  QualityFigure reference_nll;  // nats a token
-  QualityFigure nll;
-  QualityFigure nll_change;  // paired
-  QualityFigure kl;          // of the reference's distribution from the model's, nats
+  QualityFigure reference_nll = {};  // nats a token
+  QualityFigure nll = {};
+  QualityFigure nll_change = {};  // paired
+  QualityFigure kl = {};          // of the reference's distribution from the model's, nats
   // The 99th percentile over all positions; its interval by windows drawn with replacement
   // (percentiles of kResamples).
-  QualityFigure kl_p99;
+  QualityFigure kl_p99 = {};
   // Share of positions where both would choose one token. Its interval is at least Wilson's of all
   // positions, which also holds where no position differs.
-  QualityFigure same_choice;
+  QualityFigure same_choice = {};
 };
 
 inline constexpr int kResamples = 2000;

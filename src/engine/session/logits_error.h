@@ -13,7 +13,8 @@ struct PositionError {
   double nll = 0;            // by the one found
   bool same_choice = false;  // the largest logits are of the same token
 };
-// Of logits [vocab] and the prompt's next token. Of what isn't finite, the figures aren't.
+// `reference` and `found` are logits [vocab], `next` is the prompt's next token. Figures of logits
+// that aren't finite aren't finite.
 PositionError position_error(std::span<const float> reference, std::span<const float> found,
                              int32_t next);
 

@@ -20,9 +20,10 @@ Status check_windows(const Session& reference, const Session& model,
   const auto length = static_cast<int64_t>(windows.front().size());
   for (const Session* one : {&reference, &model}) {
     if (length > one->config().max_positions) {
-      return bad_input("quality: expected windows of at most {} tokens (a model's positions), "
-                       "found {}",
-                       one->config().max_positions, length);
+      return bad_input(
+          "quality: expected windows of at most {} tokens (a model's positions), "
+          "found {}",
+          one->config().max_positions, length);
     }
   }
   return {};
@@ -71,9 +72,9 @@ Result<std::vector<std::vector<PositionError>>> teacher_forced(
   ASSAY_CHECK(check_windows(reference, model, windows));
   const auto length = static_cast<int64_t>(windows.front().size());
   const int64_t vocab = reference.config().vocab_size;
-  const int64_t abreast = std::clamp<int64_t>(
-      kMostLogitsBytes / (length * vocab * static_cast<int64_t>(sizeof(float))), 1,
-      std::ssize(windows));
+  const int64_t abreast =
+      std::clamp<int64_t>(kMostLogitsBytes / (length * vocab * static_cast<int64_t>(sizeof(float))),
+                          1, std::ssize(windows));
   ASSAY_CHECK(reference.prepare(abreast, length));
   ASSAY_CHECK(model.prepare(abreast, length));
   std::vector<std::vector<PositionError>> all;
