@@ -148,6 +148,8 @@ void AnsweredRequest::say(ApiChoice& choice, const std::string& text,
 
 void AnsweredRequest::end(ApiChoice choice) {
   std::string events = request_.stream ? shape_->finish(choice) : "";
+  if (choice.index % request_.choices == 0) told_.cached_tokens += choice.times.cached_tokens;
+  counters_.cached_tokens += choice.times.cached_tokens;
   told_.choices.push_back(std::move(choice));
   if (--left_ > 0) {
     if (request_.stream) answer_->write(std::move(events));

@@ -15,7 +15,7 @@ namespace assay::server {
 // Sums over all requests.
 struct ServiceCounters {
   int64_t ok = 0, refused = 0, cancelled = 0, failed = 0;
-  int64_t prompt_tokens = 0, new_tokens = 0;
+  int64_t prompt_tokens = 0, new_tokens = 0, cached_tokens = 0;
 };
 
 // Lives as long as its generations do. If one of them fails, its answer is an error or a cut

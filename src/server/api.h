@@ -64,6 +64,7 @@ struct ApiAnswer {
   std::vector<ApiChoice> choices = {};  // by their index
   bool tells_logprobs = false;
   int64_t prompt_tokens = 0;  // of each prompt once
+  int64_t cached_tokens = 0;  // of them, those that weren't computed for its first choice
 };
 
 struct ServedModel {
@@ -79,6 +80,7 @@ struct ServedModel {
   int64_t vocab_size = 0;
   int64_t started_s = 0;  // since the epoch
   std::string version;    // of this program
+  bool reuses_prefixes = false;
 };
 
 // One answer's words: as a whole, or as the events of a stream. Numbered, so that clients can tell

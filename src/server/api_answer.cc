@@ -26,12 +26,13 @@ Json per_second(double ms, int64_t count) {
 
 // As llama.cpp's server gives them.
 Json timings_of(const ApiChoice& answer) {
-  const auto& [queue_ms, prompt_ms, generation_ms] = answer.times;
-  return {{"cache_n", 0},
-          {"prompt_n", answer.prompt_tokens},
+  const auto& [queue_ms, prompt_ms, generation_ms, cached_tokens] = answer.times;
+  const int64_t computed = answer.prompt_tokens - cached_tokens;
+  return {{"cache_n", cached_tokens},
+          {"prompt_n", computed},
           {"prompt_ms", prompt_ms},
-          {"prompt_per_token_ms", per(prompt_ms, answer.prompt_tokens)},
-          {"prompt_per_second", per_second(prompt_ms, answer.prompt_tokens)},
+          {"prompt_per_token_ms", per(prompt_ms, computed)},
+          {"prompt_per_second", per_second(prompt_ms, computed)},
           {"predicted_n", answer.new_tokens},
           {"predicted_ms", generation_ms},
           {"predicted_per_token_ms", per(generation_ms, answer.new_tokens - 1)},
@@ -45,7 +46,7 @@ Json usage_of(const ApiAnswer& answer) {
   return {{"prompt_tokens", answer.prompt_tokens},
           {"completion_tokens", new_tokens},
           {"total_tokens", answer.prompt_tokens + new_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", 0}}}};
+          {"prompt_tokens_details", {{"cached_tokens", answer.cached_tokens}}}};
 }
 
 Json openai_error(int status, const std::string& message) {
@@ -227,10 +228,11 @@ class OllamaShape final : public AnswerShape {
   Json last_line(const ApiChoice& choice, const std::string& text) const {
     Json json = line(text, true);
     json["done_reason"] = choice.stopped ? "stop" : "length";
-    const auto& [queue_ms, prompt_ms, generation_ms] = choice.times;
+    const auto& [queue_ms, prompt_ms, generation_ms, cached_tokens] = choice.times;
     json["total_duration"] = ns_of(queue_ms + prompt_ms + generation_ms);
     json["load_duration"] = 0;
     json["prompt_eval_count"] = choice.prompt_tokens;
+    if (cached_tokens > 0) json["prompt_eval_cached_count"] = cached_tokens;
     json["prompt_eval_duration"] = ns_of(prompt_ms);
     json["eval_count"] = choice.new_tokens;
     json["eval_duration"] = ns_of(generation_ms);
@@ -295,6 +297,7 @@ Json openai_models(const ServedModel& model) {
                                  {"created", model.started_s},
                                  {"owned_by", "assay"},
                                  {"max_model_len", model.capacity},
+                                 {"prefix_reuse", model.reuses_prefixes},
                                  {"meta",
                                   {{"n_vocab", model.vocab_size},
                                    {"n_ctx_train", model.capacity},

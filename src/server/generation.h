@@ -43,6 +43,8 @@ struct GenerationTimes {
   double queue_ms = 0;       // from the question until its prompt was begun
   double prompt_ms = 0;      // until its first token
   double generation_ms = 0;  // from there until the last one
+  // Tokens of the prompt that weren't computed, since another request had left them.
+  int64_t cached_tokens = 0;
 };
 
 // Hears of one generation. All calls come in order, from one thread.

@@ -40,13 +40,15 @@ class RoutedEngine final : public SlotEngine {
 
   int64_t slots() const override { return engine_->slots(); }
   int64_t capacity() const override { return engine_->capacity(); }
-  std::optional<int64_t> join() override { return engine_->join(); }
+  std::optional<int64_t> join(std::span<const int32_t> prompt) override {
+    return engine_->join(prompt);
+  }
   std::optional<int32_t> chosen(int64_t slot) const override { return engine_->chosen(slot); }
   std::span<const float> logits(int64_t slot) const override { return engine_->logits(slot); }
   bool ends_text(int32_t id) const override { return engine_->ends_text(id); }
   bool is_broken(int64_t slot) const override { return engine_->is_broken(slot); }
 
-  Status begin(int64_t slot, const TokenAsk& wanted) override {
+  Result<int64_t> begin(int64_t slot, const TokenAsk& wanted) override {
     RoutedSlot& one = at(slot);
     one = {.prompt_tokens = std::ssize(wanted.prompt), .new_tokens = wanted.most_tokens};
     std::erase_if(extended_, [&](const SlotPrompt& part) { return part.slot == slot; });
@@ -57,7 +59,8 @@ class RoutedEngine final : public SlotEngine {
                        phase_name(phase), one.prompt_tokens, one.new_tokens);
     }
     one.prefill.begun_ns = monotonic_now_ns();
-    return engine_->begin(slot, wanted);
+    ASSAY_TRY(one.fed, engine_->begin(slot, wanted));
+    return one.fed;
   }
 
   void leave(int64_t slot) override {

@@ -26,9 +26,9 @@ class WatchedEngine final : public SlotEngine {
 
   int64_t slots() const override { return 4; }
   int64_t capacity() const override { return 1000; }
-  std::optional<int64_t> join() override { return joined_++; }
+  std::optional<int64_t> join(std::span<const int32_t>) override { return joined_++; }
   void leave(int64_t) override {}
-  Status begin(int64_t, const TokenAsk&) override { return {}; }
+  Result<int64_t> begin(int64_t, const TokenAsk&) override { return 0; }
   Status extend(std::span<const SlotPrompt> parts) override {
     std::string call = "extend";
     for (const auto& [slot, ids] : parts) call += fmt::format(" {}:{}", slot, ids.size());
@@ -85,7 +85,7 @@ class RoutedEngineTest : public ::testing::Test {
     return slot;
   }
   int64_t begun(int64_t length, int64_t new_tokens) {
-    const int64_t slot = *engine_->join();
+    const int64_t slot = *engine_->join({});
     const TokenAsk wanted{.prompt = std::vector<int32_t>(static_cast<size_t>(length), 7),
                           .most_tokens = new_tokens};
     EXPECT_TRUE(engine_->begin(slot, wanted));
@@ -169,8 +169,8 @@ TEST_F(RoutedEngineTest, APartThatIsInIsNotPutInAgainWhereTheOtherWayFailed) {
 }
 
 TEST_F(RoutedEngineTest, ARequestThatNoArmIsSafeForIsRefused) {
-  const int64_t slot = *engine_->join();
-  const Status refused = engine_->begin(slot, {.prompt = {1, 2}, .most_tokens = 13});
+  const int64_t slot = *engine_->join({});
+  const auto refused = engine_->begin(slot, {.prompt = {1, 2}, .most_tokens = 13});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
             "policy: no arm is safe for kv_decode of 2 prompt tokens and 13 new tokens");

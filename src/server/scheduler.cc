@@ -39,8 +39,9 @@ struct Scheduler::Impl {
   struct Running {
     Waiting of;
     int64_t slot = 0;
-    size_t fed = 0;    // tokens of the prompt
-    int64_t made = 0;  // new tokens
+    size_t fed = 0;      // tokens of the prompt
+    int64_t cached = 0;  // of them, those that its slot had already
+    int64_t made = 0;    // new tokens
     int64_t begun_ns = 0, first_ns = 0, last_ns = 0;
     bool decodes() const { return fed == of.wanted.prompt.size(); }
     bool has_ended() const { return of.listener == nullptr; }
@@ -123,24 +124,27 @@ struct Scheduler::Impl {
   }
 
   void admit() {
-    while (has_waiting()) {
-      const auto slot = engine->join();
-      if (!slot) break;
+    while (const auto slot = join_first()) {
       Running one{.of = take_first(), .slot = *slot, .begun_ns = monotonic_now_ns()};
-      if (const Status done = engine->begin(*slot, one.of.wanted); !done) {
-        tell_end(one, Finish::kFailed, done.error().message);
+      const auto begun = engine->begin(*slot, one.of.wanted);
+      if (!begun) {
+        tell_end(one, Finish::kFailed, begun.error().message);
         engine->leave(*slot);
         continue;
       }
+      one.cached = *begun;
+      one.fed = static_cast<size_t>(*begun);
       running.push_back(std::move(one));
     }
     const std::lock_guard lock(mutex);
     running_count = std::ssize(running);
   }
 
-  bool has_waiting() const {
+  // A slot for the one who waits longest.
+  std::optional<int64_t> join_first() {
     const std::lock_guard lock(mutex);
-    return !queue.empty();
+    if (queue.empty()) return std::nullopt;
+    return engine->join(queue.front().wanted.prompt);
   }
 
   Waiting take_first() {
@@ -270,7 +274,7 @@ struct Scheduler::Impl {
   void tell_end(Running& one, Finish finish, const std::string& error) {
     const GenerationTimes times{ms_between(one.of.asked_ns, one.begun_ns),
                                 ms_between(one.begun_ns, one.first_ns),
-                                ms_between(one.first_ns, one.last_ns)};
+                                ms_between(one.first_ns, one.last_ns), one.cached};
     told.push_back({std::move(one.of.listener), one.of.number, 0, {}, finish, times, error});
   }
 

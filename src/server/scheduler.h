@@ -18,10 +18,12 @@ class SlotEngine {
  public:
   virtual ~SlotEngine() = default;
   virtual int64_t slots() const = 0;
-  virtual int64_t capacity() const = 0;       // positions of a slot
-  virtual std::optional<int64_t> join() = 0;  // an empty slot; absent: none is free
-  virtual void leave(int64_t slot) = 0;       // it is free again
-  virtual Status begin(int64_t slot, const TokenAsk& wanted) = 0;        // of an empty slot
+  virtual int64_t capacity() const = 0;  // positions of a slot
+  // An empty slot for this prompt; absent: none is free.
+  virtual std::optional<int64_t> join(std::span<const int32_t> prompt) = 0;
+  virtual void leave(int64_t slot) = 0;  // it is free again
+  // Of an empty slot. The first so many tokens of the prompt are in it already; not all are.
+  virtual Result<int64_t> begin(int64_t slot, const TokenAsk& wanted) = 0;
   virtual Status extend(std::span<const engine::SlotPrompt> parts) = 0;  // of prompts
   // The token behind a prompt that is all in; absent: it comes with the slot's first step.
   virtual std::optional<int32_t> chosen(int64_t slot) const = 0;

@@ -318,6 +318,8 @@ struct Service::Impl {
     add("assay_requests_total", "counter", ended, counters.cancelled, "{outcome=\"cancelled\"}");
     add("assay_requests_total", "counter", ended, counters.failed, "{outcome=\"failed\"}");
     add("assay_prompt_tokens_total", "counter", "Tokens of prompts.", counters.prompt_tokens);
+    add("assay_cached_tokens_total", "counter", "Tokens of prompts that weren't computed.",
+        counters.cached_tokens);
     add("assay_new_tokens_total", "counter", "Tokens generated.", counters.new_tokens);
     add("assay_requests_running", "gauge", "Generations under way.", queue.running);
     add("assay_requests_waiting", "gauge", "Generations that wait for a slot.", queue.waiting);

@@ -26,16 +26,16 @@ class CountingEngine final : public SlotEngine {
       : latest_(static_cast<size_t>(slots)), awaits_(latest_.size()) {}
   int64_t slots() const override { return std::ssize(latest_); }
   int64_t capacity() const override { return 50; }
-  std::optional<int64_t> join() override {
+  std::optional<int64_t> join(std::span<const int32_t>) override {
     for (int64_t slot = 0; slot < slots(); ++slot) {
       if (used_.insert(slot).second) return slot;
     }
     return std::nullopt;
   }
   void leave(int64_t slot) override { EXPECT_EQ(used_.erase(slot), 1u); }
-  Status begin(int64_t, const TokenAsk& wanted) override {
+  Result<int64_t> begin(int64_t, const TokenAsk& wanted) override {
     if (wanted.sampling.seed == 7) return bad_input("expected another seed, found 7");
-    return {};
+    return std::min(cached, std::ssize(wanted.prompt) - 1);
   }
   Status extend(std::span<const engine::SlotPrompt> parts) override {
     if (gated) gate.acquire();
@@ -84,6 +84,7 @@ class CountingEngine final : public SlotEngine {
   }
 
   bool no_logits = false;
+  int64_t cached = 0;  // tokens of each prompt
   std::vector<int64_t> chunks = {};
   bool gated = false;
   std::counting_semaphore<> gate{0};  // an extend() waits for one each

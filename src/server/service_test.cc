@@ -25,6 +25,21 @@ TEST_F(ServiceTest, ACompletionHasItsTextUsageAndTimings) {
   EXPECT_EQ(json["timings"]["predicted_n"], 3);
 }
 
+TEST_F(ServiceTest, TokensThatWerentComputedAreTold) {
+  start();
+  engine_->cached = 3;
+  const Json json = answered("/v1/completions",
+                             {{"prompt", {{1, 2, 3, 4, 5}, {7, 8}}}, {"n", 2}, {"max_tokens", 2}});
+  EXPECT_EQ(json["choices"][0]["text"], "6 7 ");
+  EXPECT_EQ(json["usage"]["prompt_tokens"], 7);
+  EXPECT_EQ(json["usage"]["prompt_tokens_details"]["cached_tokens"], 3 + 1) << "each prompt once";
+  const Json one = answered("/v1/completions", {{"prompt", {1, 2, 3, 4, 5}}, {"max_tokens", 2}});
+  EXPECT_EQ(one["timings"]["cache_n"], 3);
+  EXPECT_EQ(one["timings"]["prompt_n"], 2);
+  EXPECT_THAT(ask("/metrics", "", "GET")->bytes, HasSubstr("\nassay_cached_tokens_total 11\n"));
+  EXPECT_EQ(Json::parse(ask("/v1/models", "", "GET")->bytes)["data"][0]["prefix_reuse"], false);
+}
+
 TEST_F(ServiceTest, AStreamHasAnEventATokenAFinishUsageAndDone) {
   start();
   const auto answer = ask("/v1/completions", {{"prompt", {5}},

@@ -153,8 +153,9 @@ int64_t Batch::free_slots() const {
   return std::ranges::count(taken_, false);
 }
 
-std::optional<int64_t> Batch::join() {
-  const auto free = std::ranges::find(taken_, false);
+std::optional<int64_t> Batch::join(std::optional<int64_t> wanted) {
+  const auto free =
+      wanted && is_free(*wanted) ? taken_.begin() + *wanted : std::ranges::find(taken_, false);
   if (free == taken_.end()) return std::nullopt;
   const auto slot = static_cast<size_t>(free - taken_.begin());
   taken_[slot] = true;
@@ -184,10 +185,7 @@ Status Batch::sample(int64_t slot, const Sampling& sampling) {
   ASSAY_CHECK(check_slots({&slot, 1}));
   const int64_t vocab = model_->config().vocab_size;
   ASSAY_CHECK(check_sampling(sampling, vocab));
-  if (next(slot) >= 0) {
-    return bad_input("slot {}: expected it empty, found {}", slot,
-                     counted(length(slot) + (awaits_end(slot) ? 1 : 0), "token"));
-  }
+  ASSAY_CHECK(check_empty(slot));
   auto& sampler = samplers_[static_cast<size_t>(slot)];
   Drawn& drawn = drawn_[static_cast<size_t>(slot)];
   sampler.reset();
@@ -216,6 +214,26 @@ Status Batch::sample(int64_t slot, const Sampling& sampling) {
            .sees = sampling.repetition_penalty != 1,
            .prompt_tokens = 0};
   return {};
+}
+
+Status Batch::reuse(int64_t slot, std::span<const int32_t> ids) {
+  ASSAY_CHECK(check_slots({&slot, 1}));
+  ASSAY_CHECK(check_empty(slot));
+  ASSAY_CHECK(check_room(slot, std::ssize(ids) + 1));
+  ASSAY_CHECK(check_ids(ids));
+  if (const Drawn& drawn = drawn_[static_cast<size_t>(slot)]; drawn.on_device && drawn.sees) {
+    model_->device().enter_thread();
+    ASSAY_CHECK(device_sampling_->saw_prompt(slot, ids));
+  }
+  saw_prompt({.slot = slot, .ids = ids});
+  lengths_[static_cast<size_t>(slot)] = std::ssize(ids);
+  return {};
+}
+
+Status Batch::check_empty(int64_t slot) const {
+  if (next(slot) < 0 && length(slot) == 0) return {};
+  return bad_input("slot {}: expected it empty, found {}", slot,
+                   counted(length(slot) + (awaits_end(slot) ? 1 : 0), "token"));
 }
 
 Status Batch::tell_device(const Part& part, bool held_back) {
@@ -480,6 +498,21 @@ Status Batch::step(std::span<const SlotToken> fed) {
   rows_ = std::move(slots);
   ids_ = std::move(ids);
   return step_rows();
+}
+
+Status Batch::follow(int64_t slot, std::span<const int32_t> tokens) {
+  ASSAY_CHECK(check_slots({&slot, 1}));
+  ASSAY_CHECK(check_ids(tokens));
+  if (tokens.empty() || next(slot) < 0)
+    return bad_input("slot {}: expected a prompt and tokens behind it, found none", slot);
+  const auto feed = [&](int32_t token) {
+    const SlotToken one{slot, token};
+    return step({&one, 1});
+  };
+  if (awaits_end(slot)) ASSAY_CHECK(feed(next(slot)));
+  for (const int32_t token : tokens.first(tokens.size() - 1)) ASSAY_CHECK(feed(token));
+  next_[static_cast<size_t>(slot)] = tokens.back();
+  return {};
 }
 
 Status Batch::step_rows() {

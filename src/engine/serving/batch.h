@@ -66,15 +66,22 @@ class Batch {
   // Its memory: a slot's positions from its length on mean nothing.
   KvCache& cache() { return *cache_; }
 
-  // A free slot, which is the caller's from now on and empty; absent: none is free.
-  std::optional<int64_t> join();
-  // Gives a slot back; what it held is forgotten.
+  // A free slot, which is the caller's from now on and empty: `wanted`, if that is free. Absent:
+  // none is.
+  std::optional<int64_t> join(std::optional<int64_t> wanted = {});
+  bool is_free(int64_t slot) const { return !taken_[static_cast<size_t>(slot)]; }
+  // Gives a slot back. Its positions keep their values until it is joined and fed.
   Status leave(int64_t slot);
 
   // Says how an empty slot's tokens are chosen until it is given back; without this call they are
   // the largest logits'. Tokens that step() or run() feed count as chosen, those of extend() as the
   // prompt's. The device chooses by itself where it can, else the host.
   Status sample(int64_t slot, const Sampling& sampling);
+
+  // Gives an empty slot, behind sample() if that is called, a prompt's beginning that isn't
+  // computed: its first positions hold it since these tokens were fed there by whoever had the slot
+  // last.
+  Status reuse(int64_t slot, std::span<const int32_t> ids);
 
   // Runs from here on are compiled, or operator by operator, where the batch can be both: the same
   // tokens in fp32.
@@ -88,6 +95,9 @@ class Batch {
   // One step of decoding: each token at its slot's next position, for any slots, in any order. To a
   // slot that awaits its prompt's end, no other token may be fed: bad_input.
   Status step(std::span<const SlotToken> fed);
+  // Makes these tokens those behind the slot's prompt, whatever it would choose: the last one is
+  // next(), the others are fed, a step each. After an error the slot can only be left.
+  Status follow(int64_t slot, std::span<const int32_t> tokens);
   // The token that is chosen behind the slot's last position, or is to be fed there to end its
   // prompt; -1 for an empty slot.
   int32_t next(int64_t slot) const { return next_[static_cast<size_t>(slot)]; }
@@ -140,6 +150,7 @@ class Batch {
   Status compile();
   Status warm_up();
   Status draw_nothing(int64_t slot);
+  Status check_empty(int64_t slot) const;
   Status check_slots(std::span<const int64_t> slots) const;
   Status check_room(int64_t slot, int64_t tokens) const;
   Status check_ids(std::span<const int32_t> ids) const;

@@ -47,6 +47,7 @@ class Schedules {
     EXPECT_TRUE(batch) << batch.error().message;
     batch_ = std::make_unique<Batch>(*std::move(batch));
     held_.resize(kSlots);
+    left_.resize(kSlots);
   }
 
   Batch& batch() { return *batch_; }
@@ -163,20 +164,37 @@ class Schedules {
   }
 
   void take_one() {
-    const auto slot = batch_->join();
+    const int64_t wanted = below(kSlots);
+    const auto slot = batch_->join(wanted);
     ASSERT_EQ(slot.has_value(), std::ranges::count(held_, nullptr, &Held::request) > 0);
     if (!slot) return;
-    Held& held = held_[static_cast<size_t>(*slot)];
+    const auto at = static_cast<size_t>(*slot);
+    Held& held = held_[at];
     ASSERT_EQ(held.request, nullptr) << "somebody's slot";
-    held = {&requests_[static_cast<size_t>(below(std::ssize(requests_)))], 0};
+    if (held_[static_cast<size_t>(wanted)].request == nullptr) {
+      EXPECT_EQ(*slot, wanted);
+    }
+    const Held left = std::exchange(left_[at], {});
+    const bool again = left.request != nullptr && below(2) == 0;
+    held = {again ? left.request : &requests_[static_cast<size_t>(below(std::ssize(requests_)))],
+            0};
     EXPECT_EQ(batch_->length(*slot), 0);
     EXPECT_EQ(batch_->next(*slot), -1);
     EXPECT_TRUE(batch_->sample(*slot, held.request->sampling));
+    if (!again) return;
+    // A prompt's last token is computed.
+    const size_t most = std::min(left.fed, held.length() - 1);
+    held.fed = below(2) == 0 ? most : random_.below(most + 1);
+    EXPECT_TRUE(batch_->reuse(*slot, std::span(held.request->prompt).first(held.fed)));
+    EXPECT_EQ(batch_->length(*slot), static_cast<int64_t>(held.fed));
   }
 
   void give_back(int64_t slot) {
     Held& held = held_[static_cast<size_t>(slot)];
+    const int64_t length = batch_->length(slot);
     EXPECT_EQ(batch_->leave(slot).has_value(), held.request != nullptr);
+    if (held.request != nullptr)
+      left_[static_cast<size_t>(slot)] = {held.request, static_cast<size_t>(length)};
     held = {};
   }
 
@@ -297,7 +315,8 @@ class Schedules {
         for (int64_t head = 0; head < kSlots * view->kv_heads; ++head) {
           const int64_t slot = head / view->kv_heads;
           const bool taken = held_[static_cast<size_t>(slot)].request != nullptr;
-          const int64_t used = taken ? batch_->length(slot) : 0;
+          const int64_t used = taken ? batch_->length(slot)
+                                     : static_cast<int64_t>(left_[static_cast<size_t>(slot)].fed);
           float* const first = view->f32() + head * view->head_stride + used * view->head_dim;
           ASSERT_TRUE(poison(reinterpret_cast<std::byte*>(first),
                              static_cast<size_t>((kCapacity - used) * view->head_dim) * 4));
@@ -311,6 +330,7 @@ class Schedules {
   std::vector<Request> requests_;
   std::unique_ptr<Batch> batch_;
   std::vector<Held> held_;  // by slot
+  std::vector<Held> left_;  // likewise, of free ones: what their positions still hold
 };
 
 }  // namespace assay::engine::test
