@@ -4,10 +4,14 @@ usage: serve_policy_test.py ASSAY
 """
 
 import csv
+import os
+import pathlib
 import re
+import signal
 import sys
 import unittest
 
+from program import lives
 from serve_test import ServeTest
 
 SHORT, LONG, NEW = 5, 40, 8
@@ -69,6 +73,30 @@ class ServePolicy(ServeTest):
         self.process.terminate()
         said = self.process.communicate(timeout=60)[1]
         self.assertIn(f"policy   rule 1 (prefill, batch 1, prompts of {LONG}) gives way after 3 requests: compiled -> eager, by p99_ms", said)
+
+    def test_a_crash_and_a_hang_of_the_engine_fall_back_and_lose_nothing(self):
+        self.write(limit_ms=60000)
+        url = self.serve("--policy", self.policy, "--call-timeout", "5")
+        text = self.completion(url, [7] * LONG, NEW)["choices"][0]["text"]
+        for number, starts in ((signal.SIGSEGV, 2), (signal.SIGSTOP, 3)):
+            engine = self.engine()
+            os.kill(engine, number)
+            self.assertEqual(self.completion(url, [7] * LONG, NEW)["choices"][0]["text"], text)
+            self.assertIn(f"assay_engine_starts_total {starts}\n", self.ask(url, "/metrics")[1])
+            self.assertFalse(lives(engine))
+        self.assertNotRegex(self.ask(url, "/metrics")[1], r"assay_route_switched\{[^}]*\} 1", "no row is lost")
+        last = self.engine()
+        self.process.terminate()
+        said = self.process.communicate(timeout=60)[1]
+        self.assertIn("engine   expected an answer, found the end of its process (SIGSEGV)\n", said)
+        self.assertIn("engine   expected an answer, found none within 5 s\n", said)
+        self.assertFalse(lives(last), "it ends with the server")
+
+    def engine(self):
+        """The process of the server's engine."""
+        lists = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        (only,) = " ".join(path.read_text() for path in lists).split()
+        return int(only)
 
     def test_a_policy_for_something_else_is_refused(self):
         for before, after, words in (('axis: "framework_build", value: "', 'axis: "framework_build", value: "x', "policy: framework_build: expected "),

@@ -9,11 +9,12 @@
 #include "backend/http/http_worker.h"
 #include "backend/native/native_worker.h"
 #include "cli/command.h"
+#include "cli/serve/served_engine.h"
 
 namespace assay::cli {
 namespace {
 
-Result<int> run_worker(Worker& worker) {
+Status require_pipes() {
   for (const int fd : {kRequestDescriptor, kReplyDescriptor}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     return bad_input(
@@ -21,6 +22,11 @@ Result<int> run_worker(Worker& worker) {
         "workers, docs/worker-protocol.md says how",
         fd);
   }
+  return {};
+}
+
+Result<int> run_worker(Worker& worker) {
+  ASSAY_CHECK(require_pipes());
   ::prctl(PR_SET_NAME,
           "assay");  // the kernel's name for a program started as /proc/self/exe is "exe"
   ASSAY_CHECK(serve_worker(worker, kRequestDescriptor, kReplyDescriptor));
@@ -41,6 +47,13 @@ void add_worker_command(CLI::App& app, Selected& selected) {
   any->callback([&selected] {
     selected.body = [] {
       return run_worker(*make_command_worker(ASSAY_VERSION, system_spawner()));
+    };
+  });
+  CLI::App* engine = command->add_subcommand("engine", "the engine of `assay serve --policy`");
+  engine->callback([&selected] {
+    selected.body = []() -> Result<int> {
+      ASSAY_CHECK(require_pipes());
+      return run_engine_process();
     };
   });
   CLI::App* http = command->add_subcommand("http", "a server of a study");

@@ -21,12 +21,9 @@
 #include "cli/interrupt.h"
 #include "cli/option_types.h"
 #include "cli/serve/serve_policy.h"
-#include "engine/codegen/kernel_cache.h"
-#include "engine/model/summary.h"
-#include "engine/serving/batch.h"
-#include "engine/serving/model.h"
+#include "cli/serve/served_engine.h"
+#include "engine/model/checkpoint.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "server/batch_engine.h"
 #include "server/http_front.h"
 #include "server/routed_engine.h"
 #include "server/scheduler.h"
@@ -47,6 +44,8 @@ struct ServeOptions {
   std::string mode = "compiled";
   std::string policy;
   std::string policy_log;
+  int64_t call_timeout_s = 60;
+  bool prefix_reuse = false;
   int64_t threads = 0;
   int64_t slots = 4;
   int64_t context = 0;
@@ -55,22 +54,6 @@ struct ServeOptions {
   int64_t body_mib = 16;
   int64_t connections = 1024;
 };
-
-Result<engine::ModelOptions> model_options(const ServeOptions& options) {
-  engine::ModelOptions result;
-  if (!options.dtype.empty()) {
-    result.dtype = engine::parse_dtype(options.dtype);
-    if (!result.dtype)
-      return bad_input("--dtype: expected fp32, fp16 or bf16, found {}",
-                       quoted_excerpt(options.dtype));
-  }
-  ASSAY_TRY(const DeviceName device, parse_device_name(options.device, "--device"));
-  result.gpu = device.gpu;
-  result.threads = static_cast<size_t>(options.threads);
-  result.rows = engine::CacheRows::kNamed;
-  result.compiler.kernel_cache = engine::KernelCache::default_folder();
-  return result;
-}
 
 // The key is never an argument, which every process of the machine could read.
 Result<std::string> api_key(const ServeOptions& options) {
@@ -96,88 +79,59 @@ struct Serving {
   std::unique_ptr<server::HttpFront> front = {};
   std::unique_ptr<server::Scheduler> scheduler = {};
   std::unique_ptr<server::Service> service = {};
+  std::shared_ptr<std::atomic<int64_t>> engine_starts = std::make_shared<std::atomic<int64_t>>(1);
 };
 
-std::string device_text(const engine::Device& device) {
-  const engine::DeviceInfo info = device.info();
-  if (!info.name.empty()) return info.name;
-  return fmt::format("{}, {}", info.kind,
-                     counted(static_cast<int64_t>(device.threads()), "thread"));
-}
-
-server::ServedModel served_model(const ServeOptions& options, const BenchedModel& found,
-                                 const engine::Model& model, int64_t capacity) {
-  const engine::ModelConfig& config = model.config();
-  return {.name = options.name.empty() ? found.name : options.name,
+server::ServedModel served_model(const ServeOptions& options, const std::string& name,
+                                 const EngineFacts& facts) {
+  return {.name = name,
           .digest = "",
-          .architecture = std::string(engine::architecture_name(config.architecture)),
-          .dtype = std::string(engine::dtype_name(model.dtype())),
-          .device = device_text(model.device()),
+          .architecture = facts.architecture,
+          .dtype = facts.dtype,
+          .device = facts.device,
           .mode = options.mode,
-          .weight_bytes = static_cast<int64_t>(model.weight_bytes()),
-          .cache_bytes =
-              options.slots * capacity *
-              static_cast<int64_t>(engine::kv_bytes_per_position(config, model.cache_type())),
-          .capacity = capacity,
-          .vocab_size = config.vocab_size,
+          .weight_bytes = facts.weight_bytes,
+          .cache_bytes = facts.cache_bytes,
+          .capacity = facts.capacity,
+          .vocab_size = facts.vocab_size,
           .started_s = system_clock().wall_ns() / 1'000'000'000,
-          .version = ASSAY_VERSION};
+          .version = ASSAY_VERSION,
+          .reuses_prefixes = options.prefix_reuse};
 }
 
-// Seconds of the start's parts, which a restart makes users wait for.
-struct StartTimes {
-  int64_t begun_ns = monotonic_now_ns(), device_ns = 0, weights_ns = 0, steps_ns = 0;
-
-  static double seconds(int64_t from_ns, int64_t to_ns) {
-    return static_cast<double>(to_ns - from_ns) / 1e9;
-  }
-  std::string text(const engine::CompileStats& kernels) const {
-    return fmt::format(
-        "ready after {:.2f} s: device {:.2f}, weights {:.2f}, steps {:.2f} (kernels: {} compiled "
-        "in {:.2f}, {} loaded in {:.2f})",
-        seconds(begun_ns, monotonic_now_ns()), seconds(begun_ns, device_ns),
-        seconds(device_ns, weights_ns), seconds(weights_ns, steps_ns), kernels.compiled,
-        kernels.compile_seconds, kernels.loaded, kernels.load_seconds);
-  }
-};
+// Under a policy a compiled call that crashes or hangs must not be the server's end.
+Result<ServedEngine> open_engine_of(const ServeOptions& options, const EngineAsk& ask,
+                                    const Serving& all) {
+  if (options.policy.empty()) return open_served_engine(ask, options.prefix_reuse);
+  return start_served_engine(ask, static_cast<double>(options.call_timeout_s),
+                             [starts = all.engine_starts](const std::string& line, bool runs) {
+                               fmt::print(stderr, "engine   {}\n", line);
+                               if (runs) ++*starts;
+                             });
+}
 
 Status make_serving(const ServeOptions& options, Serving& all) {
   if (!options.policy.empty() && options.mode != "compiled") {
     return bad_input("--policy: expected --mode compiled, which has both ways, found {}",
                      options.mode);
   }
-  StartTimes times;
-  ASSAY_TRY(const engine::ModelOptions with, model_options(options));
   ASSAY_TRY(const std::vector<BenchedModel> found, find_models({options.model}));
   const std::filesystem::path folder = found.front().path;
+  const std::string name = options.name.empty() ? found.front().name : options.name;
   if (std::filesystem::exists(folder / "tokenizer.json")) {
     ASSAY_TRY(all.tokenizer, engine::Tokenizer::open(folder));
   }
   ASSAY_TRY(auto chat, server::ChatTemplate::open(folder));
-  ASSAY_TRY(engine::Checkpoint checkpoint, engine::Checkpoint::open(folder));
-  std::string content_hash;
-  if (!options.policy.empty()) {
-    ASSAY_TRY(content_hash, checkpoint.content_hash());
-  }
-  ASSAY_TRY(auto device, engine::open_device(with));
-  times.device_ns = monotonic_now_ns();
-  ASSAY_TRY(auto model, engine::Model::load(std::move(checkpoint), with, std::move(device)));
-  times.weights_ns = monotonic_now_ns();
-  const engine::ModelConfig& config = model->config();
-  const int64_t capacity = options.context > 0 ? options.context : engine::default_capacity(config);
-  if (capacity > config.max_positions)
-    return bad_input("--context: expected at most {} (the model's positions), found {}",
-                     config.max_positions, capacity);
-  const int64_t chunk = options.chunk > 0 ? options.chunk : engine::default_chunk(model->device());
-  engine::BatchOptions batching{.slots = options.slots,
-                                .capacity = capacity,
-                                .chunk = chunk,
-                                .compiled = options.mode == "compiled",
-                                .eager_too = !options.policy.empty()};
-  ASSAY_TRY(engine::Batch batch, engine::Batch::create(model, batching));
-  times.steps_ns = monotonic_now_ns();
-  std::vector<int32_t> ends;
-  for (const int64_t id : config.eos_token_ids) ends.push_back(static_cast<int32_t>(id));
+  const EngineAsk ask{.folder = folder.string(),
+                      .dtype = options.dtype,
+                      .device = options.device,
+                      .mode = options.mode,
+                      .threads = options.threads,
+                      .slots = options.slots,
+                      .context = options.context,
+                      .chunk = options.chunk,
+                      .eager_too = !options.policy.empty()};
+  ASSAY_TRY(ServedEngine served, open_engine_of(options, ask, all));
 
   server::FrontOptions front{.address = options.address,
                              .port = static_cast<uint16_t>(options.port)};
@@ -191,28 +145,37 @@ Status make_serving(const ServeOptions& options, Serving& all) {
                                                         std::shared_ptr<server::Answer> answer) {
                                                    all.service->serve(request, answer);
                                                  }));
-  std::unique_ptr<server::SlotEngine> slots =
-      server::make_batch_engine(std::move(batch), std::move(ends));
+  std::unique_ptr<server::SlotEngine> slots = std::move(served.engine);
   std::optional<server::PolicyRoutes> routes;
   if (!options.policy.empty()) {
-    const ServedUnderPolicy served{
-        .model = options.name.empty() ? found.front().name : options.name,
-        .content_hash = content_hash,
-        .dtype = std::string(engine::dtype_name(model->dtype())),
-        .gpu = with.gpu,
-        .threads = model->device().threads()};
-    ASSAY_TRY(routes, open_served_policy(options.policy, served, options.policy_log));
+    ASSAY_TRY(const engine::Checkpoint checkpoint, engine::Checkpoint::open(folder));
+    ASSAY_TRY(const std::string content_hash, checkpoint.content_hash());
+    ASSAY_TRY(const DeviceName device, parse_device_name(options.device, "--device"));
+    ASSAY_TRY(routes, open_served_policy(options.policy,
+                                         {.model = name,
+                                          .content_hash = content_hash,
+                                          .dtype = served.facts.dtype,
+                                          .gpu = device.gpu,
+                                          .threads = static_cast<size_t>(served.facts.threads)},
+                                         options.policy_log));
     slots = server::make_routed_engine(std::move(slots), *routes);
   }
   all.scheduler = std::make_unique<server::Scheduler>(
-      std::move(slots), server::SchedulerOptions{options.queue, chunk},
+      std::move(slots), server::SchedulerOptions{options.queue, served.facts.chunk},
       [&all](std::function<void()> work) { all.front->post(std::move(work)); });
   all.service = std::make_unique<server::Service>(
-      served_model(options, found.front(), *model, capacity), *all.scheduler,
+      served_model(options, name, served.facts), *all.scheduler,
       all.tokenizer ? &*all.tokenizer : nullptr, std::move(chat),
       [&all](std::function<void()> work) { all.front->post(std::move(work)); });
-  if (routes) all.service->add_metrics([routes] { return routes->metrics(); });
-  fmt::print(stderr, "serve    {}\n", times.text(model->device().stats()));
+  if (routes) {
+    all.service->add_metrics([routes, starts = all.engine_starts] {
+      return fmt::format(
+          "{}# HELP assay_engine_starts_total Processes of the engine.\n"
+          "# TYPE assay_engine_starts_total counter\nassay_engine_starts_total {}\n",
+          routes->metrics(), starts->load());
+    });
+  }
+  fmt::print(stderr, "serve    {}\n", served.facts.start);
   return {};
 }
 
@@ -304,6 +267,16 @@ void add_serve_command(CLI::App& app, Selected& selected) {
   command
       ->add_option("--policy-log", options->policy_log, "CSV file that gets a row for each switch")
       ->needs(policy);
+  command
+      ->add_option("--call-timeout", options->call_timeout_s,
+                   "seconds that the engine may take for a call or a token before its process is "
+                   "started anew (default 60)")
+      ->check(count_between(1, 86'400))
+      ->needs(policy);
+  command
+      ->add_flag("--prefix-reuse", options->prefix_reuse,
+                 "don't compute a prompt's beginning that a slot has of an earlier request")
+      ->excludes(policy);
   command->callback(
       [&selected, options] { selected.body = [options] { return run_serve(*options); }; });
 }
