@@ -22,7 +22,8 @@ class SlotEngine {
   // An empty slot for this prompt; absent: none is free.
   virtual std::optional<int64_t> join(std::span<const int32_t> prompt) = 0;
   virtual void leave(int64_t slot) = 0;  // it is free again
-  // Of an empty slot. The first so many tokens of the prompt are in it already; not all are.
+  // Makes an empty slot the request's. The first so many tokens of its prompt are in it already;
+  // not all are.
   virtual Result<int64_t> begin(int64_t slot, const TokenAsk& wanted) = 0;
   virtual Status extend(std::span<const engine::SlotPrompt> parts) = 0;  // of prompts
   // The token behind a prompt that is all in; absent: it comes with the slot's first step.

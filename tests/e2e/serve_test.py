@@ -107,6 +107,20 @@ class Serve(ServeTest):
         self.assertEqual(several["usage"] | {"prompt_tokens_details": None},
                          {"prompt_tokens": 4, "completion_tokens": 40, "total_tokens": 44, "prompt_tokens_details": None})
 
+    def test_a_shared_beginning_is_computed_once_where_that_is_asked_for(self):
+        prompts = [list(range(10, 40)), list(range(10, 40)), list(range(10, 25)) + [99, 98]]
+        answers = {}
+        for options in ([], ["--prefix-reuse"]):
+            url = self.serve("--slots", "1", *options)
+            answers[bool(options)] = [self.completion(url, prompt, 12) for prompt in prompts]
+            models = json.loads(self.ask(url, "/v1/models")[1])["data"]
+            self.assertEqual(models[0]["prefix_reuse"], bool(options))
+        texts = {reuses: [one["choices"][0]["text"] for one in all_] for reuses, all_ in answers.items()}
+        self.assertEqual(texts[True], texts[False])
+        cached = {reuses: [one["usage"]["prompt_tokens_details"]["cached_tokens"] for one in all_] for reuses, all_ in answers.items()}
+        self.assertEqual(cached, {False: [0, 0, 0], True: [0, 29, 15]})
+        self.assertEqual([one["timings"]["prompt_n"] for one in answers[True]], [30, 1, 2])
+
     def test_the_lines_of_the_readme_do_as_they_stand(self):
         lines = re.findall(r"^\$ (assay serve .*|curl .*)$", (pathlib.Path(__file__).parents[2] / "README.md").read_text(), re.M)
         self.assertGreater(len(lines), 2)
