@@ -48,15 +48,17 @@ void find_server_cost(const Samples& samples, const std::vector<Contrast>& contr
     if (!is_in_process(*own) || !asks_own_server(*served)) continue;
     Finding finding = about("server_cost", Severity::kNote, samples, *served);
     finding.size = ratio - 1;
+    std::string interval;
+    if (between) {
+      const std::string low = format_significant(between->low, 3);
+      const std::string high = format_significant(between->high, 3);
+      interval = contrast.ratio_interval ? fmt::format(" [{}, {}]", low, high)
+                                         : fmt::format(" (range {} to {})", low, high);
+    }
     finding.text = fmt::format(
-        "asked over HTTP, the engine's own server takes {} times as long{} for a request as the "
+        "a request over HTTP to the engine's own server takes {} times{} as long as one to the "
         "engine in process ({}): what HTTP, its API and the client add",
-        format_significant(ratio, 3),
-        between
-            ? fmt::format(" {}[{}, {}]", contrast.ratio_interval ? "" : "range ",
-                          format_significant(between->low, 3), format_significant(between->high, 3))
-            : "",
-        samples.arms[own->arm]);
+        format_significant(ratio, 3), interval, samples.arms[own->arm]);
     findings.push_back(std::move(finding));
   }
 }
