@@ -1,8 +1,7 @@
-// Threads take the next tile when they are done.
+// Each thread has tiles that follow one another, so that what a tile prefetches is its own.
 #include "engine/ops/cpu/block_linear.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "engine/model/convert.h"
 #include "engine/ops/cpu/block_product.h"
@@ -11,6 +10,18 @@
 #include "engine/weight_layout.h"
 
 namespace assay::engine::cpu {
+namespace {
+
+// out[r, i] += bias[i] for i in [begin, end).
+void add_block_bias(const TensorView& bias, float* out, int64_t rows, int64_t outputs,
+                    int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float offset = load_element(bias.data, bias.element(), i);
+    for (int64_t r = 0; r < rows; ++r) out[r * outputs + i] += offset;
+  }
+}
+
+}  // namespace
 
 Status BlockLinear::reserve(size_t x_bytes, size_t scratch_bytes) {
   if (x_.size_bytes() < x_bytes) {
@@ -39,30 +50,35 @@ Status BlockLinear::run(const float* x, const BlockWeight& weight, const TensorV
       form.make(x + r * weight.inputs, x_.data() + r * form.row_bytes());
     }
   });
-  std::atomic<int64_t> next = 0;
+  const auto multiply = [&](int64_t t, int64_t count, float* to, int64_t pitch, size_t thread) {
+    block_product(form,
+                  {.x = x_.data(),
+                   .rows = rows,
+                   .inputs = weight.inputs,
+                   .format = weight.format,
+                   .tiles = weight.tiles + static_cast<size_t>(t) * tile_bytes,
+                   .tile_count = count,
+                   .out = to,
+                   .out_pitch = pitch},
+                  reinterpret_cast<float*>(scratch_.data() + thread * scratch_bytes_));
+  };
+  const auto threads = static_cast<int64_t>(pool_.size());
+  const int64_t whole = weight.outputs / kTile;  // tiles
   pool_.run([&](size_t thread) {
-    auto* const scratch = reinterpret_cast<float*>(scratch_.data() + thread * scratch_bytes_);
-    std::vector<float>& products = products_[thread];
-    products.resize(static_cast<size_t>(rows * kTile));
-    for (int64_t t = next++; t < tiles; t = next++) {
-      block_product(form,
-                    {.x = x_.data(),
-                     .rows = rows,
-                     .inputs = weight.inputs,
-                     .format = weight.format,
-                     .tiles = weight.tiles + static_cast<size_t>(t) * tile_bytes,
-                     .out = products.data(),
-                     .out_pitch = kTile},
-                    scratch);
-      const int64_t first = t * kTile, count = std::min(kTile, weight.outputs - first);
+    const auto at = static_cast<int64_t>(thread);
+    const int64_t begin = tiles * at / threads, end = tiles * (at + 1) / threads;
+    const int64_t first = begin * kTile, last = std::min(weight.outputs, end * kTile);
+    multiply(begin, std::min(end, whole) - begin, out + first, weight.outputs, thread);
+    if (end > whole) {
+      std::vector<float>& products = products_[thread];
+      products.resize(std::max(products.size(), static_cast<size_t>(rows * kTile)));
+      multiply(whole, 1, products.data(), kTile, thread);
       for (int64_t r = 0; r < rows; ++r) {
-        float* const to = out + r * weight.outputs + first;
-        std::copy_n(&products[static_cast<size_t>(r * kTile)], count, to);
-        if (bias == nullptr) continue;
-        for (int64_t c = 0; c < count; ++c)
-          to[c] += load_element(bias->data, bias->element(), first + c);
+        std::copy_n(&products[static_cast<size_t>(r * kTile)], weight.outputs - whole * kTile,
+                    out + r * weight.outputs + whole * kTile);
       }
     }
+    if (bias != nullptr) add_block_bias(*bias, out, rows, weight.outputs, first, last);
   });
   return {};
 }

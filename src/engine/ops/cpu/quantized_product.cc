@@ -250,13 +250,19 @@ HWY_INLINE void add_cell(const uint8_t* cell, const Scales<format>& scales,
   }
 }
 
-// Prefetches as many bytes as a packed block has, kReadAheadBytes ahead in its group, at the end in
-// the same group of the next tile.
-HWY_INLINE void fetch_ahead(const uint8_t* block, int64_t at, int64_t group_bytes, int64_t bytes) {
+// Prefetches a cell's part of a packed block, kReadAheadBytes ahead in its group, at the end in the
+// same group of the next tile. Cell by cell, because a core's miss buffers are fewer than the lines
+// of a whole block.
+template <WeightFormat format>
+HWY_INLINE void fetch_ahead(const uint8_t* block, int64_t at, int64_t group_bytes, int64_t cell) {
+  constexpr int64_t kLine = 64, kBytes = kPacked<format>.bytes(), kCells = kPacked<format>.cells;
   const auto ahead = static_cast<int64_t>(kReadAheadBytes);
   const uint8_t* from = block + ahead;
   if (at + ahead >= group_bytes) from += (cpu::PackedBlock::kGroups - 1) * group_bytes;
-  for (int64_t i = 0; i < bytes; i += 64) hwy::Prefetch(from + i);
+  const int64_t end = (cell + 1) * kBytes / kCells;
+  for (int64_t i = (cell * kBytes / kCells + kLine - 1) / kLine * kLine; i < end; i += kLine) {
+    hwy::Prefetch(from + i);
+  }
 }
 
 // One tile. `first`: nobody has read it yet.
@@ -276,10 +282,10 @@ HWY_NOINLINE void tile_rows(const uint8_t* tile, int64_t inputs, const cpu::Quan
        at += kPacked<format>.bytes(), x += kPacked<format>.cells) {
     for (int64_t group = 0; group < cpu::PackedBlock::kGroups; ++group) {
       const uint8_t* block = tile + group * group_bytes + at;
-      if (first) fetch_ahead(block, at, group_bytes, kPacked<format>.bytes());
       for (int64_t o = 0; o < cpu::PackedBlock::kOutputs; o += lanes) {
         Scales<format> scales(block, o);
         for (int64_t c = 0; c < kPacked<format>.cells; ++c) {
+          if (first && o == 0) fetch_ahead<format>(block, at, group_bytes, c);
           scales.to_cell(c);
           add_cell<format, rows>(
               block + kPacked<format>.cells_at() + c * kPacked<format>.cell_bytes() + 4 * o, scales,
