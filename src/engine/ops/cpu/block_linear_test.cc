@@ -83,8 +83,8 @@ void expect_product(ThreadPool& pool, Random& random, const Packed& packed, int6
 TEST(BlockLinear, EqualsTheDecodedWeightsProduct) {
   for (const size_t threads : {1, 2, 3}) {
     ThreadPool pool(threads);
-    for (const WeightFormat format : {WeightFormat::kQ8_0, WeightFormat::kQ4_0, WeightFormat::kQ4_K,
-                                      WeightFormat::kQ6_K}) {
+    for (const WeightFormat format :
+         {WeightFormat::kQ8_0, WeightFormat::kQ4_0, WeightFormat::kQ4_K, WeightFormat::kQ6_K}) {
       Random random(threads);
       for (const int64_t outputs : {1, 64, 100, 192}) {
         const Packed packed = packed_weight(random, format, 512, outputs);
