@@ -35,14 +35,14 @@ class ToyEngine final : public SlotEngine {
   explicit ToyEngine(double& cpu_us) : cpu_us_(cpu_us), taken_(kSlots, false) {}
   int64_t slots() const override { return kSlots; }
   int64_t capacity() const override { return 4096; }
-  std::optional<int64_t> join() override {
+  std::optional<int64_t> join(std::span<const int32_t>) override {
     const auto free = std::ranges::find(taken_, false);
     if (free == taken_.end()) return std::nullopt;
     *free = true;
     return free - taken_.begin();
   }
   void leave(int64_t slot) override { taken_[static_cast<size_t>(slot)] = false; }
-  Status begin(int64_t, const TokenAsk&) override { return {}; }
+  Result<int64_t> begin(int64_t, const TokenAsk&) override { return 0; }
   Status extend(std::span<const engine::SlotPrompt>) override { return {}; }
   std::optional<int32_t> chosen(int64_t) const override { return 7; }
   std::span<const float> logits(int64_t) const override { return {}; }
