@@ -278,18 +278,18 @@ HWY_NOINLINE void tile_rows(const uint8_t* tile, int64_t inputs, const cpu::Quan
       hn::StoreU(hn::Zero(f), f, out + r * pitch + c);
     }
   }
-  for (int64_t at = 0; at < group_bytes;
-       at += kPacked<format>.bytes(), x += kPacked<format>.cells) {
-    for (int64_t group = 0; group < cpu::PackedBlock::kGroups; ++group) {
-      const uint8_t* block = tile + group * group_bytes + at;
-      for (int64_t o = 0; o < cpu::PackedBlock::kOutputs; o += lanes) {
-        Scales<format> scales(block, o);
-        for (int64_t c = 0; c < kPacked<format>.cells; ++c) {
-          if (first && o == 0) fetch_ahead<format>(block, at, group_bytes, c);
-          scales.to_cell(c);
-          add_cell<format, rows>(
-              block + kPacked<format>.cells_at() + c * kPacked<format>.cell_bytes() + 4 * o, scales,
-              x + c, x_pitch, out + group * cpu::PackedBlock::kOutputs + o, pitch);
+  constexpr int64_t kCells = kPacked<format>.cells;
+  for (int64_t at = 0; at < group_bytes; at += kPacked<format>.bytes(), x += kCells) {
+    const auto block = [&](int64_t group) HWY_ATTR { return tile + group * group_bytes + at; };
+    for (int64_t o = 0; o < cpu::PackedBlock::kOutputs; o += lanes) {
+      Scales<format> scales[] = {{block(0), o}, {block(1), o}, {block(2), o}, {block(3), o}};
+      for (int64_t c = 0; c < kCells; ++c) {
+        for (int64_t group = 0; group < cpu::PackedBlock::kGroups; ++group) {
+          if (first && o == 0) fetch_ahead<format>(block(group), at, group_bytes, c);
+          scales[group].to_cell(c);
+          const int64_t cell = kPacked<format>.cells_at() + c * kPacked<format>.cell_bytes();
+          add_cell<format, rows>(block(group) + cell + 4 * o, scales[group], x + c, x_pitch,
+                                 out + group * cpu::PackedBlock::kOutputs + o, pitch);
         }
       }
     }
