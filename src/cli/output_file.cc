@@ -97,6 +97,11 @@ const OutputKind& manual_output() {
   return kind;
 }
 
+const OutputKind& gguf_output() {
+  static const OutputKind kind{"GGUF file", "GGUF", {}, ""};
+  return kind;
+}
+
 const OutputKind& policy_output() {
   static const OutputKind kind{"policy", kPolicyHeading, {}, ""};
   return kind;

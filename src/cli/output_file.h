@@ -24,6 +24,7 @@ const OutputKind& page_output();     // HTML
 const OutputKind& picture_output();  // SVG
 const OutputKind& manual_output();   // man(7)
 const OutputKind& policy_output();
+const OutputKind& gguf_output();
 const OutputKind& break_glass_output();
 const OutputKind& trace_output();
 

@@ -7,6 +7,7 @@
 #include "base/records/json.h"
 #include "base/records/lenient_json.h"
 #include "base/text/text.h"
+#include "engine/model/gguf.h"
 
 namespace assay::server {
 namespace {
@@ -46,17 +47,24 @@ std::string trimmed(std::string_view text) {
 
 }  // namespace
 
-Result<std::optional<ChatTemplate>> ChatTemplate::open(const std::filesystem::path& folder) {
+Result<std::optional<ChatTemplate>> ChatTemplate::open(const std::filesystem::path& model) {
   const auto known = [](std::string_view jinja) -> Result<std::optional<ChatTemplate>> {
     ASSAY_TRY(ChatTemplate found, recognize(jinja));
     return found;
   };
-  if (std::filesystem::exists(folder / "chat_template.jinja")) {
-    ASSAY_TRY(const std::string text, read_file(folder / "chat_template.jinja"));
+  std::error_code error;
+  if (std::filesystem::is_regular_file(model, error)) {
+    ASSAY_TRY(const engine::GgufFile file, engine::open_gguf(model));
+    ASSAY_TRY(const auto text, file.gguf.text("tokenizer.chat_template"));
+    if (!text || text->empty()) return std::nullopt;
+    return known(*text);
+  }
+  if (std::filesystem::exists(model / "chat_template.jinja")) {
+    ASSAY_TRY(const std::string text, read_file(model / "chat_template.jinja"));
     return known(text);
   }
-  if (!std::filesystem::exists(folder / "tokenizer_config.json")) return std::nullopt;
-  ASSAY_TRY(const Json config, read_json_file(folder / "tokenizer_config.json"));
+  if (!std::filesystem::exists(model / "tokenizer_config.json")) return std::nullopt;
+  ASSAY_TRY(const Json config, read_json_file(model / "tokenizer_config.json"));
   const std::string text = text_member(config, "chat_template");
   if (text.empty()) return std::nullopt;
   return known(text);

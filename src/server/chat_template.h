@@ -20,9 +20,9 @@ struct ChatMessage {
 // The checkpoint's template is data that is recognised, never run.
 class ChatTemplate {
  public:
-  // Reads chat_template.jinja, or tokenizer_config.json. Absent: the folder has none. bad_input: it
-  // is of no family that is known.
-  static Result<std::optional<ChatTemplate>> open(const std::filesystem::path& folder);
+  // Reads chat_template.jinja, or tokenizer_config.json, or a GGUF file's metadata. Absent: there
+  // is none. bad_input: it is of no family that is known.
+  static Result<std::optional<ChatTemplate>> open(const std::filesystem::path& model);
   static Result<ChatTemplate> recognize(std::string_view jinja);
 
   // With the beginning of the assistant's answer. bad_input: a role that the family hasn't, or an

@@ -130,6 +130,10 @@ void add_workers(const Study& study, const StudyArm& arm, const ModelSize& model
 Result<double> weight_bytes(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
+  if (fs::is_regular_file(folder, error)) {
+    const uintmax_t size = fs::file_size(folder, error);
+    if (!error) return static_cast<double>(size);
+  }
   if (!fs::is_directory(folder, error)) {
     return bad_input("{}: expected a model's folder, found none", folder.string());
   }

@@ -24,8 +24,8 @@ inline constexpr double kAssumedGpuReadBytesPerS = 1000e9;
 // virtual cores of a Xeon (2026-11-24, rows of studies/tiny.yaml and demo.yaml).
 inline constexpr double kRowSeconds = 0.8e-3;
 
-// Bytes of the *.safetensors files in a model's folder. A folder that is missing or holds none:
-// bad_input.
+// Bytes of the *.safetensors files in a model's folder, or of a model's one file. A folder that is
+// missing or holds none: bad_input.
 Result<double> weight_bytes(const std::filesystem::path& folder);
 
 // A model's sizes, known before it is loaded.

@@ -319,7 +319,9 @@ class NativeWorker final : public Worker {
     reply.max_positions = config.max_positions;
     reply.weight_bytes = static_cast<int64_t>(session_->model().weight_bytes());
     reply.dtype = engine::dtype_name(session_->model().dtype());
-    if (session_->model().options().fp8 != engine::Fp8::kNone) reply.quantization = "fp8";
+    reply.quantization = session_->model().options().fp8 == engine::Fp8::kNone
+                             ? session_->model().block_formats()
+                             : "fp8";
     reply.threads = static_cast<int64_t>(session_->device().threads());
     reply.seconds = seconds_since(start_ns);
     if (load_.want_model_hash) {

@@ -377,9 +377,10 @@ void add_bench_command(CLI::App& app, Selected& selected) {
       app.add_subcommand("bench", "measure models without a study file, one row a test and arm");
   const auto options = std::make_shared<BenchOptions>();
   command
-      ->add_option("models", options->models,
-                   "checkpoint folders, or architectures of `assay model make`, whose random "
-                   "weights are made once and kept in the cache")
+      ->add_option(
+          "models", options->models,
+          "checkpoint folders, GGUF files, or architectures of `assay model make`, whose random "
+          "weights are made once and kept in the cache")
       ->check(known_words(engine::architecture_names()))
       ->type_name("MODEL");
   CLI::Option* const server = add_server_options(*command, options->server, true);

@@ -48,10 +48,11 @@ Result<fs::path> made_model(const std::string& architecture) {
 }
 
 Result<fs::path> model_path(const std::string& word) {
-  if (is_folder(word)) return word;
+  std::error_code error;
+  if (is_folder(word) || fs::is_regular_file(word, error)) return word;
   const std::vector<std::string> known = engine::architecture_names();
   if (std::ranges::find(known, word) != known.end()) return made_model(word);
-  return bad_input("model: expected a checkpoint's folder or one of {}, found {}{}",
+  return bad_input("model: expected a checkpoint's folder, a GGUF file or one of {}, found {}{}",
                    join(known, ", "), quoted_excerpt(word), nearest_hint(word, known));
 }
 

@@ -341,10 +341,10 @@ void add_generate_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
       "generate", "continue a prompt greedily; the text goes to stdout, figures go to stderr");
   command
-      ->add_option(
-          "MODEL", options->model,
-          "checkpoint folder, or an architecture of `assay model make`, whose random weights "
-          "are made once and kept in the cache")
+      ->add_option("MODEL", options->model,
+                   "checkpoint folder, GGUF file, or an architecture of `assay model make`, whose "
+                   "random weights "
+                   "are made once and kept in the cache")
       ->required();
   command->add_option("PROMPT", options->prompt, "text, or token ids with --ids")->required();
   command->add_option("-n,--tokens", options->new_tokens, "number of new tokens (default 128)")

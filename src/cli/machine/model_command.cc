@@ -1,5 +1,5 @@
-// `assay model make` writes a random checkpoint; `assay model info` shows a checkpoint's sizes;
-// quality_command.cc has `assay model quality`.
+// `assay model make` writes a random checkpoint, `assay model quantize` one in blocks; `assay model
+// info` shows a checkpoint's sizes; quality_command.cc has `assay model quality`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +11,12 @@
 #include "cli/command.h"
 #include "cli/machine/quality_command.h"
 #include "cli/option_types.h"
+#include "cli/output_file.h"
 #include "engine/device/cuda/driver.h"
 #include "engine/device/cuda/read_bandwidth.h"
 #include "engine/model/architectures.h"
 #include "engine/model/make.h"
+#include "engine/model/quantize.h"
 #include "engine/model/summary.h"
 
 namespace assay::cli {
@@ -107,7 +109,9 @@ void add_make(CLI::App& model, Selected& selected) {
 void add_info(CLI::App& model, Selected& selected) {
   CLI::App* command = model.add_subcommand("info", "show the dimensions and sizes of a checkpoint");
   auto folder = std::make_shared<std::string>();
-  command->add_option("folder", *folder, "checkpoint folder")->type_name("DIR")->required();
+  command->add_option("model", *folder, "checkpoint folder, or a GGUF file")
+      ->type_name("FILE")
+      ->required();
   auto device = std::make_shared<std::string>("cpu");
   command
       ->add_option("--device", *device,
@@ -119,14 +123,47 @@ void add_info(CLI::App& model, Selected& selected) {
       [=, &selected] { selected.body = [=] { return show_model(*folder, *device, *format); }; });
 }
 
+struct QuantizeArguments {
+  std::string model, type, output;
+};
+
+Result<int> quantize(const QuantizeArguments& arguments) {
+  ASSAY_CHECK(check_output_file(arguments.output, gguf_output()));
+  ASSAY_TRY(const engine::QuantizedModel made,
+            engine::quantize_model(arguments.model, arguments.type, arguments.output));
+  fmt::print("{}: {}, {} parameters in {}, {:.4g} bits a weight\n", shown_line(arguments.output),
+             arguments.type, format_count(static_cast<double>(made.parameters)),
+             format_bytes(static_cast<double>(made.weight_bytes)),
+             8.0 * static_cast<double>(made.weight_bytes) / static_cast<double>(made.parameters));
+  return 0;
+}
+
+void add_quantize(CLI::App& model, Selected& selected) {
+  CLI::App* command =
+      model.add_subcommand("quantize", "write a checkpoint as a GGUF file, its weights in blocks");
+  auto arguments = std::make_shared<QuantizeArguments>();
+  command->add_option("model", arguments->model, "checkpoint folder, or a GGUF file")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("-t,--type", arguments->type, join(engine::quantized_types(), ", "))
+      ->check(word_of(engine::quantized_types()))
+      ->type_name("TYPE")
+      ->required();
+  command->add_option("-o,--output", arguments->output, "file to write")
+      ->type_name("FILE")
+      ->required();
+  command->callback([=, &selected] { selected.body = [=] { return quantize(*arguments); }; });
+}
+
 }  // namespace
 
 void add_model_command(CLI::App& app, Selected& selected) {
-  CLI::App* model = app.add_subcommand("model", "make or inspect a checkpoint");
+  CLI::App* model = app.add_subcommand("model", "make, inspect or quantise a checkpoint");
   model->require_subcommand(1);
   add_make(*model, selected);
   add_info(*model, selected);
   add_quality(*model, selected);
+  add_quantize(*model, selected);
 }
 
 }  // namespace assay::cli

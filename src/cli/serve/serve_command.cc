@@ -118,9 +118,7 @@ Status make_serving(const ServeOptions& options, Serving& all) {
   ASSAY_TRY(const std::vector<BenchedModel> found, find_models({options.model}));
   const std::filesystem::path folder = found.front().path;
   const std::string name = options.name.empty() ? found.front().name : options.name;
-  if (std::filesystem::exists(folder / "tokenizer.json")) {
-    ASSAY_TRY(all.tokenizer, engine::Tokenizer::open(folder));
-  }
+  ASSAY_TRY(all.tokenizer, engine::Tokenizer::find(folder));
   ASSAY_TRY(auto chat, server::ChatTemplate::open(folder));
   const EngineAsk ask{.folder = folder.string(),
                       .dtype = options.dtype,
@@ -226,7 +224,7 @@ void add_serve_command(CLI::App& app, Selected& selected) {
       "serve", "serve a model to clients of OpenAI's and Ollama's APIs, several at a time");
   command
       ->add_option("MODEL", options->model,
-                   "checkpoint folder, or an architecture of `assay model make`")
+                   "checkpoint folder, GGUF file, or an architecture of `assay model make`")
       ->required();
   command->add_option("--address", options->address,
                       "IP address to listen at (default 127.0.0.1: this machine alone)");

@@ -1,5 +1,5 @@
 // GPT-2: learned positions, LayerNorm, one product for q, k and v, a plain MLP; weights are
-// Conv1D's [in, out].
+// Conv1D's [in, out], or transposed as GGUF has them.
 #include <fmt/format.h>
 
 #include "engine/graph/architectures.h"
@@ -17,7 +17,7 @@ ValueId layer_norm(GraphBuilder& graph, const ModelConfig& config, ValueId x,
 ValueId attention(GraphBuilder& graph, const ModelConfig& config, ValueId x, int64_t layer,
                   const std::string& prefix) {
   const int64_t width = config.heads * config.head_dim;
-  const ValueId qkv = graph.linear(x, prefix + ".c_attn", true, WeightLayout::kInOut);
+  const ValueId qkv = graph.linear(x, prefix + ".c_attn", true, config.linear_layout);
   const std::vector<ValueId> parts =
       graph.add_many(OpKind::kSplit, {qkv}, SplitAttributes{{width, width, width}});
   if (parts.empty()) return x;  // ill-typed: finish() reports it
@@ -32,13 +32,13 @@ ValueId attention(GraphBuilder& graph, const ModelConfig& config, ValueId x, int
   const ValueId values = write(CachePart::kValues, v);
   const ValueId mixed = graph.attention(q, keys, values);
   return graph.linear(graph.merge_heads(mixed, config.heads, config.head_dim), prefix + ".c_proj",
-                      true, WeightLayout::kInOut);
+                      true, config.linear_layout);
 }
 
 ValueId mlp(GraphBuilder& graph, const ModelConfig& config, ValueId x, const std::string& prefix) {
-  const ValueId up = graph.linear(x, prefix + ".c_fc", true, WeightLayout::kInOut);
+  const ValueId up = graph.linear(x, prefix + ".c_fc", true, config.linear_layout);
   const ValueId active = graph.add(OpKind::kActivate, {up}, ActivateAttributes{config.activation});
-  return graph.linear(active, prefix + ".c_proj", true, WeightLayout::kInOut);
+  return graph.linear(active, prefix + ".c_proj", true, config.linear_layout);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ using ::testing::HasSubstr;
 ModelConfig tiny_gpt2() {
   ModelConfig config;
   config.architecture = Architecture::kGpt2;
+  config.linear_layout = WeightLayout::kInOut;
   config.vocab_size = 11;
   config.hidden_size = 6;
   config.layers = 1;

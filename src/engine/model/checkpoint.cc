@@ -3,19 +3,36 @@
 #include "engine/model/checkpoint.h"
 
 #include <cassert>
+#include <cstring>
 
 #include "base/files/files.h"
 #include "base/files/hash.h"
 #include "base/records/json.h"
+#include "engine/model/gguf_checkpoint.h"
 #include "engine/model/safetensors_checkpoint.h"
 
 namespace assay::engine {
 
 Result<Checkpoint> Checkpoint::open(const std::filesystem::path& path) {
-  ASSAY_TRY(CheckpointFiles files, read_safetensors_checkpoint(path));
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(path, error);
+  ASSAY_TRY(CheckpointFiles files,
+            is_file ? read_gguf_checkpoint(path) : read_safetensors_checkpoint(path));
+  return of(path, std::move(files));
+}
+
+Result<Checkpoint> Checkpoint::of(const std::filesystem::path& path, CheckpointFiles files) {
   Checkpoint checkpoint(path, std::move(files));
   ASSAY_CHECK(checkpoint.check_against_config());
   return checkpoint;
+}
+
+TensorView CheckpointFiles::aligned(const TensorView& view) {
+  const auto address = reinterpret_cast<uintptr_t>(view.data);
+  if (view.in_blocks() || address % dtype_size_bytes(view.element()) == 0) return view;
+  copies.push_back(std::make_unique<std::byte[]>(view.size_bytes()));
+  std::memcpy(copies.back().get(), view.data, view.size_bytes());
+  return {copies.back().get(), view.format, view.shape};
 }
 
 Status Checkpoint::check_against_config() const {
@@ -27,7 +44,7 @@ Status Checkpoint::check_against_config() const {
                        path_.string(), spec.name, spec.shape.to_string());
     }
     if (it->second.shape != spec.shape) {
-      return bad_input("{}: expected shape {} for tensor \"{}\" by config.json, found {}",
+      return bad_input("{}: expected shape {} for tensor \"{}\" by its config, found {}",
                        path_.string(), spec.shape.to_string(), spec.name,
                        it->second.shape.to_string());
     }
@@ -35,7 +52,7 @@ Status Checkpoint::check_against_config() const {
   if (files_.tensors.size() != specs.size()) {
     std::map<std::string, TensorView> rest = files_.tensors;
     for (const TensorSpec& spec : specs) rest.erase(spec.name);
-    return bad_input("{}: expected the {} tensors of its config.json, found {} beside them",
+    return bad_input("{}: expected the {} tensors of its config, found {} beside them",
                      path_.string(), specs.size(), json_quoted(rest.begin()->first));
   }
   return {};
@@ -45,6 +62,11 @@ const TensorView& Checkpoint::tensor(const std::string& name) const {
   const auto it = files_.tensors.find(name);
   assert(it != files_.tensors.end());
   return it->second;
+}
+
+int64_t Checkpoint::interleaved_heads(const std::string& name) const {
+  const auto found = files_.interleaved.find(name);
+  return found == files_.interleaved.end() ? 0 : found->second;
 }
 
 std::vector<TensorSpec> Checkpoint::tensors() const {

@@ -37,21 +37,31 @@ struct CheckpointFiles {
   std::vector<MappedFile> maps;
   std::vector<std::unique_ptr<std::byte[]>> copies;  // of tensors that lie unaligned in their file
   std::map<std::string, TensorView> tensors;         // into maps or copies, by the engine's names
+  // Weights and biases whose output rows lie in the order of llama.cpp's RoPE, with their heads: of
+  // a head the rows 2 i and 2 i + 1 are the engine's i and head_dim / 2 + i.
+  std::map<std::string, int64_t> interleaved;
+
+  // The view, or a copy's where its elements lie unaligned.
+  TensorView aligned(const TensorView& view);
   // A file that describes the model beside the weight files; empty: these do.
   std::filesystem::path config_file;
 };
 
 class Checkpoint {
  public:
-  // A folder of safetensors (safetensors_checkpoint.h). Every spec must be present with its shape,
-  // and nothing unexpected beside it.
+  // A folder of safetensors (safetensors_checkpoint.h), or a GGUF file (gguf_checkpoint.h). Every
+  // spec must be present with its shape, and nothing unexpected beside it.
   static Result<Checkpoint> open(const std::filesystem::path& path);
+  // The same of files that a reader has read from `path`.
+  static Result<Checkpoint> of(const std::filesystem::path& path, CheckpointFiles files);
 
   const ModelConfig& config() const { return files_.config; }
   const std::filesystem::path& path() const { return path_; }
   const std::vector<std::filesystem::path>& weight_files() const { return files_.weight_files; }
   // The name must be one of tensor_specs(config()): assert. Valid as long as the checkpoint.
   const TensorView& tensor(const std::string& name) const;
+  // CheckpointFiles::interleaved; 0: its rows are in the engine's order.
+  int64_t interleaved_heads(const std::string& name) const;
   std::vector<TensorSpec> tensors() const;  // tensor_specs(config()), each in its own format
   uint64_t weight_bytes() const;            // of all tensors
   uint64_t parameter_count() const;

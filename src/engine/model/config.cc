@@ -158,6 +158,7 @@ Status check_divides(const Fields& fields, std::string_view small_key, int64_t s
 Result<ModelConfig> parse_gpt2(const Fields& fields) {
   ModelConfig config;
   config.architecture = Architecture::kGpt2;
+  config.linear_layout = WeightLayout::kInOut;
   ASSAY_CHECK(read_common(fields, 50256, 50256, config));
   ASSAY_CHECK(fields.require_flag("scale_attn_weights", true));
   ASSAY_CHECK(fields.require_flag("scale_attn_by_inverse_layer_idx", false));
@@ -377,14 +378,18 @@ std::vector<double> rope_inverse_frequencies(const ModelConfig& config) {
   for (int64_t i = 0; i < config.head_dim; i += 2) {
     const double exponent = static_cast<double>(i) / static_cast<double>(config.head_dim);
     double frequency = 1 / std::pow(config.rope_theta, exponent);
-    switch (config.rope_scaling.kind) {
+    const RopeScaling& scaling = config.rope_scaling;
+    switch (scaling.kind) {
       case RopeScalingKind::kNone:
         break;
       case RopeScalingKind::kLinear:
-        frequency /= config.rope_scaling.factor;
+        frequency /= scaling.factor;
         break;
       case RopeScalingKind::kLlama3:
-        frequency = llama3_frequency(frequency, config.rope_scaling);
+        frequency = llama3_frequency(frequency, scaling);
+        break;
+      case RopeScalingKind::kFactors:
+        frequency /= scaling.factors.at(static_cast<size_t>(i / 2));
         break;
     }
     frequencies.push_back(frequency);

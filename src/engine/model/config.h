@@ -10,6 +10,7 @@
 #include "base/records/json.h"
 #include "base/result.h"
 #include "engine/tensor.h"
+#include "engine/weight_layout.h"
 
 namespace assay::engine {
 
@@ -17,7 +18,12 @@ enum class Architecture { kGpt2, kLlama, kQwen2 };
 enum class NormKind { kLayerNorm, kRmsNorm };
 enum class Activation { kGeluTanh, kGeluErf, kRelu, kSilu };
 
-enum class RopeScalingKind { kNone, kLinear, kLlama3 };
+enum class RopeScalingKind {
+  kNone,
+  kLinear,
+  kLlama3,
+  kFactors,  // as GGUF has it: a divisor for each frequency
+};
 
 // `rope_scaling` / `rope_parameters` as transformers has them.
 struct RopeScaling {
@@ -26,6 +32,7 @@ struct RopeScaling {
   double low_freq_factor = 1;  // llama3 only, as are the next two
   double high_freq_factor = 4;
   int64_t original_max_positions = 0;
+  std::vector<double> factors = {};  // kFactors alone: head_dim / 2 of them
 };
 
 struct ModelConfig {
@@ -49,7 +56,8 @@ struct ModelConfig {
   bool learned_positions = false;  // GPT-2's wpe; false: RoPE
   double rope_theta = 10000;
   RopeScaling rope_scaling;
-  DType dtype = DType::kF32;  // of the stored weights
+  DType dtype = DType::kF32;  // of the stored weights; of mixed ones, of most that are in no blocks
+  WeightLayout linear_layout = WeightLayout::kOutIn;  // of a layer's products
   std::optional<int64_t> bos_token_id;
   std::vector<int64_t> eos_token_ids;
 };
@@ -71,7 +79,7 @@ uint64_t prompt_operations(const ModelConfig& config, int64_t batch, int64_t pos
 std::string_view architecture_name(Architecture architecture);  // "gpt2", "llama", "qwen2"
 
 // RoPE's inverse frequencies, head_dim / 2 of them, with scaling applied (transformers'
-// modeling_rope_utils: default, linear, llama3).
+// modeling_rope_utils: default, linear, llama3; or divided by the factors).
 std::vector<double> rope_inverse_frequencies(const ModelConfig& config);
 
 }  // namespace assay::engine

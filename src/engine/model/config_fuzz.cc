@@ -23,7 +23,7 @@ void check_config(const Json& json) {
     if (spec.shape.elements() < 1) std::abort();
     if (__builtin_add_overflow(elements, spec.shape.elements(), &elements)) std::abort();
   }
-  if (decode_weight_bytes(*config, config->dtype, 1) == 0) std::abort();
+  if (decode_weight_bytes(*config, tensor_specs(*config), 1) == 0) std::abort();
   if (!config->learned_positions && config->head_dim < 4096) {
     if (rope_inverse_frequencies(*config).size() * 2 != static_cast<size_t>(config->head_dim)) {
       std::abort();

@@ -279,10 +279,10 @@ TEST_F(MakeTest, SummaryCountsWhatADecodeStepReads) {
   // Untied: one row of the table, and the head whole.
   EXPECT_EQ(facts["decode_step_weight_bytes"].get<uint64_t>(),
             llama->weight_bytes() - 511 * 64 * 2);
-  EXPECT_EQ(decode_weight_bytes(llama->config(), DType::kF16, 3),
+  EXPECT_EQ(decode_weight_bytes(llama->config(), llama->tensors(), 3),
             llama->weight_bytes() - 509 * 64 * 2);
   // Tied: the table is the head; one row of the positions.
-  EXPECT_EQ(decode_weight_bytes(gpt2->config(), DType::kF32, 1),
+  EXPECT_EQ(decode_weight_bytes(gpt2->config(), gpt2->tensors(), 1),
             gpt2->weight_bytes() - 511 * 64 * 4);
   EXPECT_EQ(facts["rope_scaling"], "llama3");
   EXPECT_FALSE(summarize(*gpt2)->contains("rope_theta"));

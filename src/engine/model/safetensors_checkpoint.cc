@@ -2,7 +2,6 @@
 #include "engine/model/safetensors_checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/records/json.h"
 #include "engine/model/safetensors.h"
@@ -71,12 +70,7 @@ Status add_tensor(const fs::path& path, const SafetensorsEntry& entry,
     return bad_input("{}: expected at most {} dimensions for tensor {}, found {}", path.string(),
                      Shape::kMaxRank, json_quoted(entry.name), entry.dims.size());
   }
-  TensorView view{bytes.data() + entry.begin, *dtype, Shape(entry.dims)};
-  if (reinterpret_cast<uintptr_t>(view.data) % dtype_size_bytes(*dtype) != 0) {
-    files.copies.push_back(std::make_unique<std::byte[]>(view.size_bytes()));
-    std::memcpy(files.copies.back().get(), view.data, view.size_bytes());
-    view.data = files.copies.back().get();
-  }
+  const TensorView view = files.aligned({bytes.data() + entry.begin, *dtype, Shape(entry.dims)});
   if (!files.tensors.emplace(name, view).second) {
     return bad_input("{}: expected each tensor once, found {} again", path.string(),
                      json_quoted(entry.name));

@@ -9,14 +9,10 @@ namespace {
 class Specs {
  public:
   void add(std::string name, Shape shape) { list_.push_back({std::move(name), shape}); }
-  // A product's weight [in, out] as GPT-2's Conv1D stores it, and its bias.
-  void add_conv1d(const std::string& name, int64_t in, int64_t out) {
-    add(name + ".weight", Shape{in, out});
-    add(name + ".bias", Shape{out});
-  }
-  // A product's weight [out, in] as torch's Linear stores it.
+  explicit Specs(WeightLayout layout) : layout_(layout) {}
+  // A product's weight, and its bias.
   void add_linear(const std::string& name, int64_t in, int64_t out, bool bias) {
-    add(name + ".weight", Shape{out, in});
+    add(name + ".weight", layout_ == WeightLayout::kOutIn ? Shape{out, in} : Shape{in, out});
     if (bias) add(name + ".bias", Shape{out});
   }
   void add_layer_norm(const std::string& name, int64_t width) {
@@ -26,22 +22,23 @@ class Specs {
   std::vector<TensorSpec> take() { return std::move(list_); }
 
  private:
+  WeightLayout layout_;
   std::vector<TensorSpec> list_;
 };
 
 std::vector<TensorSpec> gpt2_specs(const ModelConfig& config) {
-  Specs specs;
+  Specs specs(config.linear_layout);
   const int64_t width = config.hidden_size;
   specs.add("transformer.wte.weight", Shape{config.vocab_size, width});
   specs.add("transformer.wpe.weight", Shape{config.max_positions, width});
   for (int64_t i = 0; i < config.layers; ++i) {
     const std::string layer = fmt::format("transformer.h.{}", i);
     specs.add_layer_norm(layer + ".ln_1", width);
-    specs.add_conv1d(layer + ".attn.c_attn", width, 3 * width);
-    specs.add_conv1d(layer + ".attn.c_proj", width, width);
+    specs.add_linear(layer + ".attn.c_attn", width, 3 * width, true);
+    specs.add_linear(layer + ".attn.c_proj", width, width, true);
     specs.add_layer_norm(layer + ".ln_2", width);
-    specs.add_conv1d(layer + ".mlp.c_fc", width, config.intermediate_size);
-    specs.add_conv1d(layer + ".mlp.c_proj", config.intermediate_size, width);
+    specs.add_linear(layer + ".mlp.c_fc", width, config.intermediate_size, true);
+    specs.add_linear(layer + ".mlp.c_proj", config.intermediate_size, width, true);
   }
   specs.add_layer_norm("transformer.ln_f", width);
   if (!config.tied_embeddings) specs.add("lm_head.weight", Shape{config.vocab_size, width});
@@ -49,7 +46,7 @@ std::vector<TensorSpec> gpt2_specs(const ModelConfig& config) {
 }
 
 std::vector<TensorSpec> llama_family_specs(const ModelConfig& config) {
-  Specs specs;
+  Specs specs(config.linear_layout);
   const int64_t width = config.hidden_size;
   const int64_t q_width = config.heads * config.head_dim;
   const int64_t kv_width = config.kv_heads * config.head_dim;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/model/convert.h"
@@ -23,6 +24,18 @@ void page_in(const TensorView& tensor) {
   madvise(address, end - begin, MADV_WILLNEED);
 }
 
+// Rows of llama.cpp's order (CheckpointFiles::interleaved) in the engine's; a bias's are elements.
+void order_rows(const TensorView& from, int64_t heads, std::byte* out) {
+  const int64_t rows = from.shape[0], head_dim = rows / heads;
+  const size_t bytes = from.size_bytes() / static_cast<size_t>(rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t head = row / head_dim, at = row % head_dim;
+    const int64_t to = head * head_dim + at % 2 * (head_dim / 2) + at / 2;
+    std::copy_n(from.data + static_cast<size_t>(row) * bytes, bytes,
+                out + static_cast<size_t>(to) * bytes);
+  }
+}
+
 }  // namespace
 
 Result<Weights> Weights::load(Checkpoint checkpoint, std::optional<DType> dtype,
@@ -30,25 +43,50 @@ Result<Weights> Weights::load(Checkpoint checkpoint, std::optional<DType> dtype,
   Weights weights(std::move(checkpoint));
   weights.dtype_ = dtype.value_or(weights.config().dtype);
   for (const TensorSpec& spec : weights.checkpoint_.tensors()) {
-    if (dtype && spec.format != weight_format(*dtype)) {
-      ASSAY_CHECK(weights.convert_tensor(spec.name, memory));
-    } else {
+    const WeightFormat format = dtype ? weight_format(*dtype) : spec.format;
+    const bool ordered = weights.checkpoint_.interleaved_heads(spec.name) == 0;
+    if (ordered && format == spec.format) {
       page_in(weights.checkpoint_.tensor(spec.name));
+    } else {
+      ASSAY_CHECK(weights.copy_tensor(spec.name, format, memory));
     }
     weights.bytes_ += weights.tensor(spec.name).size_bytes();
   }
   return weights;
 }
 
-Status Weights::convert_tensor(const std::string& name, BufferPool& memory) {
-  const TensorView& from = checkpoint_.tensor(name);
-  TensorView to(nullptr, dtype_, from.shape);
+Status Weights::copy_tensor(const std::string& name, WeightFormat format, BufferPool& memory) {
+  TensorView from = checkpoint_.tensor(name);
+  TensorView to(nullptr, format, from.shape);
+  std::vector<std::byte> ordered;
+  if (const int64_t heads = checkpoint_.interleaved_heads(name); heads > 0) {
+    ordered.resize(from.size_bytes());
+    order_rows(from, heads, ordered.data());
+    from.data = ordered.data();
+  }
   ASSAY_TRY(Buffer buffer, memory.allocate(to.size_bytes()));
-  convert(from, dtype_, buffer.data());
+  if (from.format == format) {
+    std::copy_n(from.data, from.size_bytes(), buffer.data());
+  } else {
+    convert(from, to.element(), buffer.data());
+  }
   to.data = buffer.data();
-  converted_[name] = to;
+  copied_[name] = to;
   buffers_.push_back(std::move(buffer));
   return {};
+}
+
+std::string Weights::block_formats() const {
+  std::map<WeightFormat, int64_t> values;
+  for (const TensorSpec& spec : tensors()) {
+    if (traits(spec.format).in_blocks()) values[spec.format] += spec.shape.elements();
+  }
+  std::vector<std::pair<int64_t, std::string>> names;
+  for (const auto& [format, count] : values) names.emplace_back(-count, traits(format).name);
+  std::ranges::sort(names);
+  std::string text;
+  for (const auto& [count, name] : names) text += (text.empty() ? "" : "+") + name;
+  return text;
 }
 
 std::vector<TensorSpec> Weights::tensors() const {
@@ -58,8 +96,8 @@ std::vector<TensorSpec> Weights::tensors() const {
 }
 
 const TensorView& Weights::tensor(const std::string& name) const {
-  const auto found = converted_.find(name);
-  return found == converted_.end() ? checkpoint_.tensor(name) : found->second;
+  const auto found = copied_.find(name);
+  return found == copied_.end() ? checkpoint_.tensor(name) : found->second;
 }
 
 }  // namespace assay::engine

@@ -18,14 +18,18 @@ class Weights {
  public:
   // Without a dtype weights are read in place from the file's mapping, so that processes on the
   // same checkpoint share one copy in memory; so are those that have the dtype in the file, and
-  // others are converted once, here. Either way every page is touched before this returns: loading
-  // ends here, not in the first step. `memory` must outlive the object.
+  // others are converted once, here. Rows that lie in another order than the engine's are copied:
+  // RoPE then has one order in every kernel, for a tenth of the weights or less. Either way every
+  // page is touched before this returns: loading ends here, not in the first step. `memory` must
+  // outlive the object.
   static Result<Weights> load(Checkpoint checkpoint, std::optional<DType> dtype,
                               BufferPool& memory);
 
   const ModelConfig& config() const { return checkpoint_.config(); }
-  DType dtype() const { return dtype_; }     // as asked for, or the config's
-  std::vector<TensorSpec> tensors() const;   // tensor_specs(config()), each in its format here
+  DType dtype() const { return dtype_; }    // as asked for, or the config's
+  std::vector<TensorSpec> tensors() const;  // tensor_specs(config()), each in its format here
+  // Names of the formats of blocks, of most weights first: "q4_k+q6_k"; empty: none has blocks.
+  std::string block_formats() const;
   uint64_t bytes() const { return bytes_; }  // in memory, all tensors
   // The name must be one of the model's: assert. Valid as long as the object, also when it is
   // moved.
@@ -33,12 +37,13 @@ class Weights {
 
  private:
   explicit Weights(Checkpoint checkpoint) : checkpoint_(std::move(checkpoint)) {}
-  Status convert_tensor(const std::string& name, BufferPool& memory);
+  // Copies a tensor in this format, its rows in the engine's order.
+  Status copy_tensor(const std::string& name, WeightFormat format, BufferPool& memory);
 
   Checkpoint checkpoint_;
   DType dtype_ = DType::kF32;
   uint64_t bytes_ = 0;
-  std::map<std::string, TensorView> converted_;  // others are the checkpoint's own
+  std::map<std::string, TensorView> copied_;  // others are the checkpoint's own
   std::vector<Buffer> buffers_;
 };
 

@@ -32,12 +32,27 @@ Status Model::check_fp8() const {
   return {};
 }
 
+// bad_input: kernels of a GPU read weights of one float type.
+Status Model::check_formats() const {
+  if (device_->info().kind == "cpu") return {};
+  for (const TensorSpec& spec : weights_->tensors()) {
+    if (spec.format == weight_format(dtype())) continue;
+    return bad_input(
+        "weights: expected one float type on a GPU, found {} in {}; dtype fp16 or bf16 converts "
+        "all "
+        "when they are loaded",
+        traits(spec.format).name, spec.name);
+  }
+  return {};
+}
+
 Status Model::build(Checkpoint checkpoint) {
   ASSAY_CHECK(check_fp8());
   const bool too_wide = options_.fp8 != Fp8::kNone && checkpoint.config().dtype == DType::kF32;
   if (too_wide && !options_.dtype) options_.dtype = DType::kBF16;
   ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options_.dtype, weight_memory_));
   weights_ = std::make_unique<Weights>(std::move(loaded));
+  ASSAY_CHECK(check_formats());
   ASSAY_TRY(graph_, make_graph(options_.logits, options_.fp8));
   ASSAY_TRY(eager_, device_->make_eager(graph_, *weights_));
   return {};

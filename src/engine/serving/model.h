@@ -51,7 +51,8 @@ class Model {
 
   const ModelOptions& options() const { return options_; }  // `dtype` as fp8 may have chosen it
   const ModelConfig& config() const { return weights_->config(); }
-  DType dtype() const { return weights_->dtype(); }  // of the weights in use
+  DType dtype() const { return weights_->dtype(); }  // of the weights in use that are in no blocks
+  std::string block_formats() const { return weights_->block_formats(); }  // of the others
   DType cache_type() const { return device_->cache_type(dtype()); }
   uint64_t weight_bytes() const { return weights_->bytes(); }  // in memory, all tensors
   Device& device() { return *device_; }
@@ -91,6 +92,7 @@ class Model {
   Model(const ModelOptions& options, std::shared_ptr<Device> device)
       : options_(options), device_(std::move(device)) {}
   Status check_fp8() const;
+  Status check_formats() const;
   Status build(Checkpoint checkpoint);
   Result<Graph> make_graph(LogitsOf logits, Fp8 fp8) const;
 

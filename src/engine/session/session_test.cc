@@ -90,7 +90,7 @@ TEST_P(SessionTest, StepBytesCountWeightsOnceAndTheCache) {
   if (c.learned_positions) rows_only(c.max_positions);
   EXPECT_EQ(s.model().step_bytes(1, 0), expected);
   for (const int64_t batch : {1, 3}) {  // the model's summary says the same
-    EXPECT_EQ(s.model().step_bytes(batch, 0), decode_weight_bytes(c, s.model().dtype(), batch));
+    EXPECT_EQ(s.model().step_bytes(batch, 0), decode_weight_bytes(c, tensor_specs(c), batch));
   }
 }
 

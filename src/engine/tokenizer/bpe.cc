@@ -32,8 +32,9 @@ struct Candidate {
 
 BytePairEncoder::BytePairEncoder(Model model) : model_(std::move(model)) {
   targets_.reserve(model_.merges.size());
-  for (uint32_t rank = 0; rank < model_.merges.size(); ++rank) {
-    const Merge& merge = model_.merges[rank];
+  uint32_t rank = 0;
+  for (const Merge& merge : model_.merges) {
+    rank += merge.ties ? 0 : 1;
     targets_[pair_key(merge.left, merge.right)] = {rank, merge.result};
   }
   model_.merges = {};

@@ -18,6 +18,7 @@ class BytePairEncoder {
     int32_t left = 0;
     int32_t right = 0;
     int32_t result = 0;
+    bool ties = false;  // has the rank of the merge before it: of these the leftmost goes first
   };
 
   // The file's model, in ids. Earlier merges go first; a pair that comes twice has the later rank,

@@ -8,6 +8,7 @@
 #include "base/files/files.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/bpe.h"
+#include "engine/tokenizer/gguf_tokenizer.h"
 #include "engine/tokenizer/tokenizer_file.h"
 #include "engine/tokenizer/unicode.h"
 
@@ -55,14 +56,36 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Result<Tokenizer> Tokenizer::open(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "tokenizer.json";
+Result<Tokenizer> Tokenizer::open(const std::filesystem::path& model) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(model, error)) {
+    ASSAY_TRY(const GgufFile file, open_gguf(model));
+    ASSAY_TRY(TokenizerFile read, read_gguf_tokenizer(file.gguf, model.string()));
+    return of(std::move(read));
+  }
+  const std::filesystem::path path = model / "tokenizer.json";
   ASSAY_TRY(const std::string text, read_file(path));
   return parse(text, path.string());
 }
 
+Result<std::optional<Tokenizer>> Tokenizer::find(const std::filesystem::path& model) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(model, error)) {
+    ASSAY_TRY(const GgufFile file, open_gguf(model));
+    if (!file.gguf.has("tokenizer.ggml.tokens")) return std::nullopt;
+  } else if (!std::filesystem::exists(model / "tokenizer.json")) {
+    return std::nullopt;
+  }
+  ASSAY_TRY(Tokenizer found, open(model));
+  return found;
+}
+
 Result<Tokenizer> Tokenizer::parse(std::string_view json_text, std::string_view object) {
   ASSAY_TRY(TokenizerFile file, read_tokenizer_file(json_text, object));
+  return of(std::move(file));
+}
+
+Tokenizer Tokenizer::of(TokenizerFile file) {
   int32_t largest = 0;
   for (const auto& [id, text] : file.tokens) largest = std::max(largest, id);
   std::vector<AddedToken> raw, normalized;

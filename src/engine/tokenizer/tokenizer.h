@@ -1,10 +1,11 @@
-// tokenizer.json: BPE over bytes (GPT-2, Llama 3, Qwen2, SmolLM2) or over characters with bytes to
-// fall back on, as SentencePiece trains it (Llama 2, TinyLlama).
+// tokenizer.json, or a GGUF's metadata: BPE over bytes (GPT-2, Llama 3, Qwen2, SmolLM2) or over
+// characters with bytes to fall back on, as SentencePiece trains it (Llama 2, TinyLlama).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +14,15 @@
 
 namespace assay::engine {
 
+struct TokenizerFile;
+
 class Tokenizer {
  public:
-  // Reads folder/tokenizer.json. A model, normaliser, pre-tokeniser, post-processor or decoder that
-  // isn't supported is an error that names it.
-  static Result<Tokenizer> open(const std::filesystem::path& folder);
+  // Reads folder/tokenizer.json, or the metadata of a GGUF file. A model, normaliser,
+  // pre-tokeniser, post-processor or decoder that isn't supported is an error that names it.
+  static Result<Tokenizer> open(const std::filesystem::path& model);
+  // The same; absent if the folder or the file has none.
+  static Result<std::optional<Tokenizer>> find(const std::filesystem::path& model);
   static Result<Tokenizer> parse(std::string_view json_text, std::string_view object);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -36,6 +41,7 @@ class Tokenizer {
   friend class TokenStream;
   struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl> impl);
+  static Tokenizer of(TokenizerFile file);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,93 @@
+// Encoded blocks decode to values near those that they were made of.
+#include "engine/model/encode_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+
+namespace assay::engine {
+namespace {
+
+// Root of the encoded values' mean squared error, over that of the values.
+double relative_error(WeightFormat format, const std::vector<float>& values) {
+  const auto count = static_cast<int64_t>(values.size());
+  std::vector<std::byte> blocks(*stored_bytes(format, std::array{count}));
+  encode(format, values.data(), count, blocks.data());
+  std::vector<float> back(values.size());
+  decode(format, blocks.data(), count, back.data());
+  double error = 0, size = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    error += (double{back[i]} - values[i]) * (double{back[i]} - values[i]);
+    size += double{values[i]} * values[i];
+  }
+  return std::sqrt(error / size);
+}
+
+// Near to normal, of a spread that a matrix of a model has.
+std::vector<float> weights_of(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(count);
+  for (float& value : values) {
+    double sum = 0;
+    for (int i = 0; i < 12; ++i) sum += random.uniform() - 0.5;
+    value = static_cast<float>(0.02 * sum);
+  }
+  return values;
+}
+
+// A uniform grid of b bits over a group's range leaves an error of its step over the root of 12;
+// the bounds have a tenth more than was measured, and a format with a bit more halves it.
+TEST(EncodeBlocks, ErrorIsThatOfTheFormatsBits) {
+  const std::vector<float> values = weights_of(256 * 200, 1);
+  const struct {
+    WeightFormat format;
+    double bound;
+  } kBounds[] = {{WeightFormat::kF32, 0},       {WeightFormat::kBF16, 0.002},
+                 {WeightFormat::kQ8_0, 0.0062}, {WeightFormat::kQ6_K, 0.0205},
+                 {WeightFormat::kQ5_0, 0.05},   {WeightFormat::kQ5_K, 0.042},
+                 {WeightFormat::kQ4_0, 0.1},    {WeightFormat::kQ4_K, 0.083}};
+  for (const auto& [format, bound] : kBounds) {
+    const double error = relative_error(format, values);
+    EXPECT_LE(error, bound) << traits(format).name;
+    EXPECT_GE(error, 0.6 * bound) << traits(format).name << ": the bound says little";
+  }
+}
+
+TEST(EncodeBlocks, OddBlocksComeBack) {
+  for (const FormatTraits& format : kFormats) {
+    if (!can_encode(format.format)) continue;
+    SCOPED_TRACE(format.name);
+    std::vector<float> values(512);
+    const auto error = [&] {
+      values[0] = values[0] == 0 ? 0.1f : values[0];  // else there is nothing to compare with
+      return relative_error(format.format, values);
+    };
+    EXPECT_LT(error(), 0.01) << "one value among zeros";
+    std::fill(values.begin(), values.end(), 0.25f);
+    EXPECT_LT(error(), 0.02) << "equal values";
+    std::fill(values.begin(), values.end(), -3.5f);
+    EXPECT_LT(error(), 0.02) << "equal negative values";
+    std::fill(values.begin(), values.end(), 60'000.0f);
+    EXPECT_LT(error(), 0.02) << "the largest";
+    for (size_t i = 0; i < values.size(); ++i) values[i] = i % 2 == 0 ? 1.0f : -1.0f;
+    EXPECT_LT(error(), 0.15) << "both signs";
+  }
+}
+
+TEST(EncodeBlocks, SameValuesGiveSameBytes) {
+  const std::vector<float> values = weights_of(1024, 3);
+  for (const WeightFormat format : {WeightFormat::kQ4_K, WeightFormat::kQ6_K}) {
+    const size_t size = *stored_bytes(format, std::array{int64_t{1024}});
+    std::vector<std::byte> once(size), again(size, std::byte{0xFF});
+    encode(format, values.data(), 1024, once.data());
+    encode(format, values.data(), 1024, again.data());
+    EXPECT_EQ(once, again);
+  }
+}
+
+}  // namespace
+}  // namespace assay::engine

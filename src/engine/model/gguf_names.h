@@ -1,0 +1,17 @@
+// Names of tensors in GGUF files and in the engine.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/model/config.h"
+
+namespace assay::engine {
+
+// The engine's name of a file's tensor: "model.layers.3.self_attn.q_proj.weight" for
+// "blk.3.attn_q.weight". Empty: it has none.
+std::string engine_name(std::string_view name, Architecture architecture);
+// The other way, for the name of a tensor of this architecture.
+std::string gguf_name(std::string_view name, Architecture architecture);
+
+}  // namespace assay::engine
