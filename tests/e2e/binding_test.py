@@ -37,11 +37,15 @@ case "$*" in
 *) exec {fake_worker} ;;
 esac
 """
-# The process that runs the study: the worker's parent.
-INTERRUPT = """
+# Above the tool stands its keeper, above that the worker, and above that the process that runs the study.
+WORKER = """
 import os, signal
-stat = pathlib.Path(f"/proc/{os.getppid()}/stat").read_text()
-os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGINT)
+def parent(process):
+    return int(pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+worker = parent(os.getppid())
+"""
+INTERRUPT = WORKER + """
+os.kill(parent(worker), signal.SIGINT)
 signal.pause()
 """
 
@@ -155,8 +159,8 @@ class Binding(ProgramTest):
         shutil.copy(ASSAY, copy)
         (self.folder / "wrong").write_text("#!/bin/sh\nexit 1\n")
         (self.folder / "wrong").chmod(0o755)
-        act = ("import os; pathlib.Path('comm').write_text(pathlib.Path(f'/proc/{os.getppid()}/comm').read_text());"
-               "pathlib.Path('wrong').replace('assay')")
+        act = WORKER + ("pathlib.Path('comm').write_text(pathlib.Path(f'/proc/{worker}/comm').read_text());"
+                        "pathlib.Path('wrong').replace('assay')")
         before = sha256(copy)
         done = subprocess.run([copy, "run", self.study(act), "-o", "bundle"], cwd=self.folder, capture_output=True,
                               text=True, stdin=subprocess.DEVNULL)
