@@ -41,6 +41,7 @@ std::vector<Speed> speeds(const Samples& samples) {
     if (!group.rows.empty()) {
       speed.backend = group.rows.front()->backend;
       speed.dtype = group.rows.front()->dtype;
+      speed.quantization = group.rows.front()->quantization;
     }
     if (stratum.phase == Phase::kKvDecode || on_gpu(group)) speed.bytes_per_s = read_rate(group);
     if (group.evidence != nullptr) add_worker(*group.evidence, speed);

@@ -17,6 +17,7 @@ struct Speed {
   std::string backend;
   std::string device;  // of a GPU; empty: the processor
   std::string dtype;
+  std::string quantization;  // of its weights; empty: they are of `dtype`
   std::optional<int64_t> threads;
   // Tokens of a repetition, over the batch: of the prompts in prefill, else produced. 0: prompts
   // differ in length, and their rows aren't of one test.

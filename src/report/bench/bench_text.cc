@@ -32,10 +32,15 @@ std::string parameters_text(uint64_t count) {
                                : fmt::format("{:.2f} B", number / 1e9);
 }
 
+// The type of its weights.
+const std::string& type_text(const Speed& speed) {
+  return speed.quantization.empty() ? speed.dtype : speed.quantization;
+}
+
 // Facts that nobody tells, as of a server's model, are left out.
-std::string model_text(const BenchedModel& model, const std::string& dtype) {
+std::string model_text(const BenchedModel& model, const std::string& type) {
   std::string text = model.name;
-  if (!dtype.empty()) text += " " + dtype;
+  if (!type.empty()) text += " " + type;
   if (model.size_bytes > 0) text += ", " + mebibytes(model.size_bytes);
   if (model.parameters > 0)
     text += fmt::format(", {} parameters", parameters_text(model.parameters));
@@ -128,7 +133,7 @@ struct BenchColumn {
 const std::vector<BenchColumn>& model_columns() {
   static const std::vector<BenchColumn> columns = {
       {{"model", Align::kLeft},
-       [](const BenchRow& row) { return TableCell(row.model.name + " " + row.speed.dtype); }},
+       [](const BenchRow& row) { return TableCell(row.model.name + " " + type_text(row.speed)); }},
       {{"size"}, [](const BenchRow& row) { return TableCell(mebibytes(row.model.size_bytes)); }},
       {{"params"},
        [](const BenchRow& row) { return TableCell(parameters_text(row.model.parameters)); }},
@@ -174,7 +179,7 @@ void add_lost(const std::vector<BenchRow>& rows, Table& table) {
 std::string shared_models(const std::vector<BenchRow>& rows) {
   std::string shared;
   for (const BenchRow& row : rows) {
-    std::string line = model_text(row.model, row.speed.dtype) + "; " + backend_text(row.speed);
+    std::string line = model_text(row.model, type_text(row.speed)) + "; " + backend_text(row.speed);
     if (const auto threads = row.speed.threads) {
       line += fmt::format(", {} thread{}", *threads, *threads == 1 ? "" : "s");
     }
