@@ -67,19 +67,7 @@ Result<std::vector<TableCell>> measure(ThreadPool& pool, engine::BandwidthProbe&
     product.add(rate);
     read.add(probe.measure_once());
   }
-  const double fraction = product.best() / read.best();
-  return std::vector<TableCell>{std::string(shape.model),
-                                std::string(shape.name),
-                                std::string(format.name),
-                                shape.inputs,
-                                shape.outputs,
-                                product.best(),
-                                product.median(),
-                                TableCell(product.spread(), 2),
-                                read.best(),
-                                kBar * read.best(),
-                                TableCell(fraction, 3),
-                                std::string(verdict(fraction, kBar))};
+  return rate_row(shape, format.name, product, read, kBar);
 }
 
 }  // namespace

@@ -58,19 +58,7 @@ std::vector<TableCell> measure(engine::OpLibrary& ops, engine::BandwidthProbe& p
     product.add(pass());
     read.add(probe.measure_once());
   }
-  const double fraction = product.best() / read.best();
-  return {std::string(shape.model),
-          std::string(shape.name),
-          dtype_name(dtype),
-          shape.inputs,
-          shape.outputs,
-          product.best(),
-          product.median(),
-          TableCell(product.spread(), 2),
-          read.best(),
-          kBar * read.best(),
-          TableCell(fraction, 3),
-          std::string(verdict(fraction, kBar))};
+  return rate_row(shape, dtype_name(dtype), product, read, kBar);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,17 @@ class Quality(ProgramTest):
         self.assertAlmostEqual(float(shown["kl_mean"]), found["kl_mean"]["value"], delta=1e-3 * found["kl_mean"]["value"])
         ratio = math.exp(found["nll_change"]["value"])
         self.assertAlmostEqual(float(shown["perplexity_ratio"]), ratio, delta=1e-3 * ratio)
+
+    def test_logits_of_nan_are_no_figure(self):
+        shutil.copytree(self.folder / "a", self.folder / "nan")
+        path = self.folder / "nan" / "model.safetensors"
+        weights = bytearray(path.read_bytes())
+        weights[-4096:] = b"\xff" * 4096
+        path.write_bytes(weights)
+        for arguments in (["nan", "--reference", "a"], ["a", "--reference", "nan", "--text", "text.txt"]):
+            done = self.assay("model", "quality", *arguments, "--window", 32, "--windows", 4)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertIn("expected finite logits", done.stderr.splitlines()[-1])
 
     def test_it_refuses_in_one_line(self):
         for arguments, message in ((["a", "--reference", "a", "--text", "none.txt"], "none.txt"),

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/files/files.h"
@@ -73,6 +74,12 @@ Result<Text> windows_of_file(const QualityArguments& arguments, const std::strin
         "differ on it",
         arguments.text);
   }
+  if (std::ssize(begin) >= arguments.window / 2) {
+    return bad_input(
+        "--window: expected more than {} tokens, twice those that begin each text, "
+        "found {}",
+        2 * begin.size(), arguments.window);
+  }
   const size_t own = static_cast<size_t>(arguments.window) - begin.size();
   Text found{
       .windows = {},
@@ -104,6 +111,15 @@ Result<Text> windows_of_reference(const QualityArguments& arguments, Session& re
                                  arguments.window, arguments.seed, tell));
   return Text{std::move(windows),
               fmt::format("drawn by the reference at temperature 1, seed {}", arguments.seed)};
+}
+
+bool are_finite(const std::vector<std::vector<engine::PositionError>>& windows) {
+  return std::ranges::all_of(windows, [](const auto& window) {
+    return std::ranges::all_of(window, [](const engine::PositionError& position) {
+      return std::isfinite(position.kl) && std::isfinite(position.nll) &&
+             std::isfinite(position.reference_nll);
+    });
+  });
 }
 
 std::string interval_text(const QualityFigure& figure, int digits) {
@@ -180,10 +196,11 @@ Result<int> show_quality(const QualityArguments& arguments, OutputFormat format)
   ASSAY_TRY(const auto errors,
             engine::teacher_forced(reference, model, text.windows, arguments.window / 2, done));
   progress.clear();
-  const QualityFigures figures = quality_figures(errors, arguments.seed);
-  if (!std::isfinite(figures.kl.value) || !std::isfinite(figures.nll.value)) {
-    return bad_input("{}: expected finite logits, found NaN or infinity", arguments.model);
+  if (!are_finite(errors)) {
+    return bad_input("{}: expected finite logits of it and of the reference, found NaN or infinity",
+                     arguments.model);
   }
+  const QualityFigures figures = quality_figures(errors, arguments.seed);
   if (format == OutputFormat::kJson) {
     fmt::print("{}", to_json_text(json_of(figures, text.from, arguments)));
   } else {
