@@ -127,6 +127,9 @@ class BenchCommand(ProgramTest):
         both = sorted(statistics.geometric_mean(round) for round in zip(*ratios.values(), strict=True))
         combined, = found["combined"]
         self.assertIsNone(combined["ratio_interval"])
+        # On a busy machine one arm alone may have slow calls: the range goes as far as the other's may lie.
+        at = 1 if combined["slow_arm"] == combined["arm"] else 0
+        both[at] *= combined["unseen_slow_factor"] ** (1 if at == 1 else -1)
         for printed, ratio in zip(combined["ratio_process_range"], both, strict=True):
             self.assertAlmostEqual(printed, ratio, places=6)
         for text in (self.succeed("analyze", "--full", "two"), (self.folder / "two" / "report.md").read_text(),

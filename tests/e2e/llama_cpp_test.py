@@ -78,7 +78,7 @@ class LlamaCpp(ProgramTest):
         server, url = listening([HERE.parents[1] / "scripts" / "llama-server", MODEL, "1"])
         self.addCleanup(lambda: (server.kill(), server.wait(), server.stdout.close()))
         shown = self.succeed("bench", "--server", url, "-p", "16", "-n", "4", "-r", "5")
-        self.assertRegex(shown, r"(?m)^SmolLM2-135M-Instruct\.Q4_1\.gguf, ")
+        self.assertRegex(shown, r"(?m)^SmolLM2-135M-Instruct\.Q4_1\.gguf Q4_1, ")
         self.assertRegex(shown, r"llama_server +pp16 ")
         chat = self.succeed("bench", "--server", url, "--api", "openai", "--chat", "-p", "64", "-n", "0", "-r", "5")
         self.assertRegex(chat, r"openai +pp64 ")

@@ -76,18 +76,19 @@ TEST(Invocation, AllOfBothOutputsIsEchoed) {
   EXPECT_EQ(std::ranges::count(echoed, 'o'), 200'000);
 }
 
-// The last bytes, which are too many, are still in the pipe when the command has ended.
+// The last bytes, which are too many, are still in the pipe when the command's keeper, its parent,
+// has ended.
 TEST(Invocation, AFloodIsOneAlsoIfItsEndIsReadAfterTheCommand) {
   constexpr size_t kRead = kMostOutputBytes - 1000;
   const std::string text =
-      fmt::format("echo $$; head -c {} /dev/zero; head -c 2000 /dev/zero", kRead);
+      fmt::format("echo $PPID; head -c {} /dev/zero; head -c 2000 /dev/zero", kRead);
   InvocationSpec spec{.argv = {"/bin/sh", "-c", text}};
-  pid_t command = 0;
+  pid_t keeper = 0;
   size_t echoed = 0;
   spec.echo = [&](std::string_view bytes) {
-    if (echoed == 0) command = number_in(std::string(bytes));
+    if (echoed == 0) keeper = number_in(std::string(bytes));
     echoed += bytes.size();
-    if (echoed >= kRead) await_end(command);
+    if (echoed >= kRead) await_end(keeper);
   };
   const auto invocation = invoke(system_spawner(), spec);
   ASSERT_TRUE(invocation) << invocation.error().message;
