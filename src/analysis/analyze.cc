@@ -18,6 +18,7 @@
 #include "analysis/named/named.h"
 #include "analysis/named/void_comparisons.h"
 #include "analysis/rows/each.h"
+#include "analysis/rows/quality.h"
 #include "analysis/rows/sittings.h"
 #include "analysis/rows/summary.h"
 #include "analysis/rows/worker_facts.h"
@@ -39,7 +40,7 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
       [&](Named& named) { find_lost_strata(samples, findings.combined, named); },
       [&](Named& named) { find_parity(samples, named); },
       [&](Named& named) { find_varying_outputs(samples, named); },
-      [&](Named& named) { find_confounds(bundle, samples, named); },
+      [&](Named& named) { find_confounds(bundle, samples, findings.qualities, named); },
       [&](Named& named) { find_unpaired_models(samples, named); },
       [&](Named& named) { find_reversals(samples, findings.combined, options, named); },
       [&](Named& named) { find_compilation(samples, named); },
@@ -120,6 +121,7 @@ Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
   findings.slow_calls = describe_slow_calls(bundle, samples);
   findings.compile_costs = compile_costs(samples);
   findings.read_shares = read_shares(samples);
+  findings.qualities = arm_qualities(samples);
   findings.load = describe_load(bundle, samples);
   findings.profiles = cell_profiles(samples);
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "artifact/quality_record.h"
 #include "base/records/lenient_json.h"
 #include "base/records/record.h"
 
@@ -207,13 +208,6 @@ struct Record<EvidenceProfile> {
 };
 
 template <>
-struct Record<StoppingInterval> {
-  using T = StoppingInterval;
-  static constexpr bool kIsArray = true;
-  static constexpr auto kMembers = std::tuple(field("low", &T::low), field("high", &T::high));
-};
-
-template <>
 struct Record<StoppingPair> {
   using T = StoppingPair;
   static constexpr auto kMembers =
@@ -242,8 +236,8 @@ struct Record<Evidence> {
       field_if_known("gpu_neighbours", &T::gpu_neighbours),
       field_if_known("throttle_reasons", &T::throttle_reasons),
       field_may_lack("failures", &T::failures), field_if_known("stopping", &T::stopping),
-      field_if_known("gate", &T::gate), field_if_known("read_bytes", &T::read_bytes),
-      field_if_known("operations", &T::operations),
+      field_if_known("quality", &T::quality), field_if_known("gate", &T::gate),
+      field_if_known("read_bytes", &T::read_bytes), field_if_known("operations", &T::operations),
       field_if_known("matrix_limit", &T::matrix_limit), field_if_known("profile", &T::profile),
       field_if_known("log_dropped_bytes", &T::log_dropped_bytes));
 };

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/quality.h"
 #include "base/process/placement.h"
 #include "base/records/counter.h"
 #include "base/records/enum_words.h"
@@ -174,17 +175,11 @@ struct EvidenceProfile {
   std::optional<EvidenceError> error = {};
 };
 
-struct StoppingInterval {
-  double low = 0;
-  double high = 0;
-  friend bool operator==(const StoppingInterval&, const StoppingInterval&) = default;
-};
-
 // The leader of a stratum beside another arm.
 struct StoppingPair {
   std::string arm;
   double ratio = 1;                          // leader / arm
-  std::optional<StoppingInterval> interval;  // absent: too few rounds
+  std::optional<EvidenceInterval> interval;  // absent: too few rounds
   std::string verdict;                       // faster | equivalent | open
   friend bool operator==(const StoppingPair&, const StoppingPair&) = default;
 };
@@ -214,6 +209,7 @@ struct Evidence {
   std::vector<std::string> throttle_reasons;  // that held the clock down during rows, each once
   std::vector<EvidenceFailure> failures;
   std::optional<EvidenceStopping> stopping;  // of studies that stop when they know
+  std::optional<ModelQuality> quality;       // of weights that aren't the model's own
   std::optional<EvidenceGate> gate;
   std::map<int64_t, int64_t> read_bytes;     // least bytes of a repetition, by padded prompt length
   std::map<int64_t, int64_t> operations;     // of a prompt, likewise

@@ -91,6 +91,15 @@ class Backend {
   // bad_input if no worker could load this model: missing, truncated, not supported.
   virtual Result<ModelFacts> inspect(const StudyModel& model,
                                      std::span<const std::string> texts) const = 0;
+  // bad_input that names the arm: its weights, if it has its own, can't be loaded, or aren't those
+  // of this model.
+  virtual Status check_weights(const StudyArm&, const StudyModel&) const { return {}; }
+  // A program that prints how far the arm's weights are from the model's own, as the JSON of `assay
+  // model quality`. Absent: they are the model's own, or nobody measures it.
+  virtual std::optional<WorkerCommand> quality_command(const StudyArm&, const StudyModel&,
+                                                       const StudyQuality&, uint64_t) const {
+    return std::nullopt;
+  }
   // Measured with the threads that the arm computes with; takes about a second. Absent, so that no
   // row is judged: it isn't known, or weights of this size fit the cache and so aren't bound by it.
   virtual std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) = 0;

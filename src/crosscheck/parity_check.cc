@@ -5,6 +5,7 @@
 #include "base/records/lenient_json.h"
 #include "base/text/text.h"
 #include "crosscheck/checks.h"
+#include "study/arm_options.h"
 
 namespace assay::crosscheck {
 namespace {
@@ -57,9 +58,24 @@ void check_tokens(const std::string& object, const Json& record, const Row& row,
   }
 }
 
-// Cells that are asked with one answer of the baseline.
-auto asked_together(const Row& row) {
-  return std::tuple(row.model, row.scenario, row.phase, row.batch, row.new_tokens);
+// The arm with whose tokens each arm's are compared, as the study's parity_reference() has it.
+std::map<std::string, std::string> references(const Json& study) {
+  const std::string baseline = text_member(study, "baseline");
+  std::map<std::string, std::string> first, weights, all;  // first: arm, by its weights
+  const Json& arms = member(study, "arms");
+  for (const Json& arm : arms.is_array() ? arms : Json::array()) {
+    const std::string name = text_member(arm, "name");
+    weights[name] = text_member(member(arm, "options"), kQuantizationOption);
+    first.emplace(weights[name], name);
+  }
+  if (const auto own = weights.find(baseline); own != weights.end()) first[own->second] = baseline;
+  for (const auto& [name, of] : weights) all[name] = first[of];
+  return all;
+}
+
+// Cells that are asked with one answer of the arm with this name.
+auto asked_together(const Row& row, const std::string& reference) {
+  return std::tuple(row.model, row.scenario, row.phase, row.batch, row.new_tokens, reference);
 }
 
 // True if the record can't have been made without the baseline's answer: without it the other arms
@@ -78,8 +94,8 @@ bool has_output(const CellRows& cell) {
 
 void check_parity(const Checked& checked, Problems& problems) {
   const Bundle& bundle = checked.bundle;
-  const std::string baseline = text_member(member(bundle.manifest, "study"), "baseline");
-  std::map<decltype(asked_together(bundle.rows.front())), const CellRows*> compared;
+  std::map<std::string, std::string> reference = references(member(bundle.manifest, "study"));
+  std::map<decltype(asked_together(bundle.rows.front(), "")), const CellRows*> compared;
   for (const CellRows& cell : checked.cells) {
     const auto record = bundle.parity.find(cell.id);
     if (record == bundle.parity.end()) continue;
@@ -90,14 +106,16 @@ void check_parity(const Checked& checked, Problems& problems) {
     if (!checked.is_known_run()) continue;
     check_tokens(object, record->second, row, problems);
     if (const std::string beside = text_member(record->second, "baseline_arm"); !beside.empty()) {
-      problems.hold(object, "baseline_arm of the study,", baseline, beside);
+      problems.hold(object, "baseline_arm of the study,", reference[row.arm.str()], beside);
     }
-    if (shows_baselines_answer(record->second)) compared.emplace(asked_together(row), &cell);
+    if (shows_baselines_answer(record->second))
+      compared.emplace(asked_together(row, reference[row.arm.str()]), &cell);
   }
   if (!checked.is_known_run()) return;
   for (const CellRows& cell : checked.cells) {
     if (bundle.parity.contains(cell.id) || !has_output(cell)) continue;
-    const auto beside = compared.find(asked_together(*cell.rows.front()));
+    const auto beside =
+        compared.find(asked_together(*cell.rows.front(), reference[cell.rows.front()->arm.str()]));
     if (beside == compared.end()) continue;
     problems.add(record_name(cell.id),
                  fmt::format("missing, and {} has one", record_name(beside->second->id)));

@@ -1,7 +1,10 @@
 // Requests after timing, those left out for arms that can't run, and GPU sensors.
 #include <map>
+#include <utility>
 
 #include "artifact/parity_cost.h"
+#include "artifact/quality.h"
+#include "base/files/files.h"
 #include "harness/run_fixture.h"
 
 namespace assay {
@@ -46,6 +49,71 @@ TEST_F(RunTest, ParityAfterTimingIsAskedOfTheCellThatWasTimed) {
     }
     EXPECT_EQ(asked(arm_name, "parity"), 3) << "once a prompt";
   }
+}
+
+// A study with weights of their own in "other", and what is printed of them.
+ModelQuality use_own_weights(Study& study, FakeMemory& memory, const fs::path& scratch) {
+  study.arms[1].options["quantization"] = "q4";
+  study.quality.emplace();
+  const QualityFigure figure{.value = 0.5, .interval = EvidenceInterval{0.25, 1}};
+  const ModelQuality printed{.model = "q4",
+                             .reference = "m",
+                             .text = "drawn",
+                             .window = 32,
+                             .windows = 4,
+                             .positions = 60,
+                             .kl_mean = figure,
+                             .kl_p99 = figure,
+                             .same_choice = figure,
+                             .nll = figure,
+                             .reference_nll = figure,
+                             .nll_change = figure};
+  EXPECT_TRUE(write_file(scratch / "printed", to_json_text(quality_to_json(printed))));
+  memory.quality = fmt::format("echo 50 %% >&2; cat {}", (scratch / "printed").string());
+  return printed;
+}
+
+TEST_F(RunTest, TheQualityOfWeightsIsKeptInTheirArmsCells) {
+  const ModelQuality printed = use_own_weights(study_, memory_, scratch_);
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  for (const Row& row : bundle->rows) {
+    const auto& quality = bundle->evidence.at(row.cell_id.str()).quality;
+    EXPECT_EQ(quality, row.arm == "other" ? std::optional(printed) : std::nullopt) << row.cell_id;
+  }
+  EXPECT_EQ(parity_of("other")["baseline_arm"], "other");
+  EXPECT_EQ(observer_.notes.size(), 1u) << "one measurement for all cells";
+}
+
+TEST_F(RunTest, QualityThatCannotBeMeasuredCostsNoRow) {
+  use_own_weights(study_, memory_, scratch_);
+  for (const auto& [command, problem] :
+       {std::pair{"echo '1 %' >&2; echo no >&2; exit 2", "exit 2: no"},
+        {"kill -SEGV $$", "SIGSEGV"},
+        {"echo '{}'", "model quality: expected a value at model"},
+        {"echo nonsense", "model quality: "}}) {
+    fs::remove_all(folder());
+    memory_.quality = command;
+    expect_whole(run());
+    const auto bundle = read_bundle(folder());
+    const auto& quality = bundle->evidence.at(rows_of("other").front().cell_id.str()).quality;
+    ASSERT_TRUE(quality) << command;
+    EXPECT_TRUE(quality->problem.starts_with(problem)) << quality->problem;
+  }
+}
+
+TEST_F(RunTest, QualityThatWasInterruptedIsMeasuredByTheNextSitting) {
+  const ModelQuality printed = use_own_weights(study_, memory_, scratch_);
+  const std::string whole = std::exchange(memory_.quality, "exec sleep 1000");
+  observer_.interrupt_on_note = true;
+  observer_.interrupt_fd = interrupt_[1];
+  const auto first = run();
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_TRUE(first->interrupted);
+  memory_.quality = whole;
+  expect_whole(resume());
+  const auto bundle = read_bundle(folder());
+  EXPECT_EQ(bundle->evidence.at(rows_of("other").front().cell_id.str()).quality, printed);
 }
 
 TEST_F(RunTest, ParityThatKillsItsProcessCostsNoRow) {

@@ -134,7 +134,7 @@ EvidenceStopping Decisions::summary(size_t condition) const {
     StoppingPair& told = stopping.pairs.emplace_back();
     told.arm = study_.arms[pair.arm].name;
     told.ratio = pair.ratio;
-    if (pair.interval) told.interval = StoppingInterval{pair.interval->low, pair.interval->high};
+    if (pair.interval) told.interval = EvidenceInterval{pair.interval->low, pair.interval->high};
     told.verdict = pair_verdict_name(pair.verdict);
   }
   return stopping;

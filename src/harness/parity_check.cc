@@ -7,6 +7,7 @@
 #include "artifact/evidence.h"
 #include "base/add_once.h"
 #include "base/clock.h"
+#include "study/study_quality.h"
 
 namespace assay {
 
@@ -17,8 +18,10 @@ ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, Bun
       model_(model),
       bundle_(bundle),
       observer_(observer),
-      recorded_(recorded),
-      baseline_(arms_baseline_first(study).front()) {
+      recorded_(recorded) {
+  for (size_t arm = 0; arm < study.arms.size(); ++arm) {
+    reference_.push_back(parity_reference(study, arm));
+  }
   for (const Cell& cell : plan.cells) {
     // Every request under load has a prompt of its own.
     if (cell.model != model || cell.phase == Phase::kLoad) continue;
@@ -29,16 +32,18 @@ ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, Bun
 }
 
 bool ParityCheck::wanted(size_t arm, const ParityKey& key, const ParityReach& reach) const {
-  const std::optional<int64_t> baselines = reach(baseline_);
-  if (asked(arm, key) != nullptr || !baselines) return false;
+  const std::optional<int64_t> expected = reach(reference_[arm]);
+  if (asked(arm, key) != nullptr || !expected) return false;
   const auto lacks_record = [&](size_t one) {
     const std::optional<int64_t> own = reach(one);
     return own && std::ranges::any_of(unrecorded(one, key), [&](size_t cell) {
-             return plan_.cells[cell].new_tokens <= std::min(*own, *baselines);
+             return plan_.cells[cell].new_tokens <= std::min(*own, *expected);
            });
   };
-  if (arm != baseline_) return lacks_record(arm);
-  return std::ranges::any_of(std::views::iota(size_t{0}, study_.arms.size()), lacks_record);
+  if (!is_reference(arm)) return lacks_record(arm);
+  return std::ranges::any_of(std::views::iota(size_t{0}, study_.arms.size()), [&](size_t one) {
+    return reference_[one] == arm && lacks_record(one);
+  });
 }
 
 ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
@@ -74,7 +79,7 @@ ClientResult<std::optional<double>> ParityCheck::compiler_seconds(WorkerClient& 
 Status ParityCheck::set(size_t arm, const ParityKey& key, int64_t new_tokens, ParityAnswer answer) {
   asked_[arm].insert_or_assign(key, Asked{new_tokens, std::move(answer)});
   for (size_t one = 0; one < study_.arms.size(); ++one) {
-    if (one == arm || arm == baseline_) ASSAY_CHECK(compare(one, key));
+    if (one == arm || reference_[one] == arm) ASSAY_CHECK(compare(one, key));
   }
   return bundle_.commit_cells();
 }
@@ -84,7 +89,7 @@ Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, std::optional<
   for (const size_t cell : unrecorded(arm, key)) {
     const int64_t new_tokens = plan_.cells[cell].new_tokens;
     if (reach && new_tokens <= *reach) continue;
-    ASSAY_CHECK(record(cell, unasked_parity(study_.arms[arm].name, study_.baseline, why,
+    ASSAY_CHECK(record(cell, unasked_parity(study_.arms[arm].name, reference_name(arm), why,
                                             generated_tokens(new_tokens))));
   }
   return bundle_.commit_cells();
@@ -93,7 +98,7 @@ Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, std::optional<
 Status ParityCheck::set_uncompared() {
   for (const auto& [arm, answers] : asked_) {
     for (const auto& [key, found] : answers) {
-      if (asked(baseline_, key) == nullptr) continue;
+      if (asked(reference_[arm], key) == nullptr) continue;
       for (const size_t cell : unrecorded(arm, key)) {
         if (plan_.cells[cell].new_tokens > found.new_tokens) continue;
         ASSAY_CHECK(record(cell, compared(cell, found)));
@@ -138,15 +143,15 @@ Json ParityCheck::compared(size_t cell, const Asked& found) const {
   const Cell& of = plan_.cells[cell];
   const std::string& arm = study_.arms[of.arm].name;
   const int64_t generated = generated_tokens(of.new_tokens);
-  // The baseline is compared with no other arm: without an answer its record has only the reason.
-  if (of.arm == baseline_ && !found.answer) {
-    return unasked_parity(arm, study_.baseline, found.answer.error(), generated);
+  // A reference is compared with no other arm: without an answer its record has only the reason.
+  if (is_reference(of.arm) && !found.answer) {
+    return unasked_parity(arm, arm, found.answer.error(), generated);
   }
   const ParityAnswer unasked = std::unexpected(not_asked());
-  const Asked* baseline = asked(baseline_, {of.scenario, of.batch});
-  const bool has_expected = baseline != nullptr && of.new_tokens <= baseline->new_tokens;
-  return compare_parity(arm, found.answer, study_.baseline,
-                        has_expected ? baseline->answer : unasked, generated);
+  const Asked* expected = asked(reference_[of.arm], {of.scenario, of.batch});
+  const bool has_expected = expected != nullptr && of.new_tokens <= expected->new_tokens;
+  return compare_parity(arm, found.answer, reference_name(of.arm),
+                        has_expected ? expected->answer : unasked, generated);
 }
 
 Status ParityCheck::compare(size_t arm, const ParityKey& key) {
@@ -156,20 +161,20 @@ Status ParityCheck::compare(size_t arm, const ParityKey& key) {
   for (const size_t cell : unrecorded(arm, key)) {
     if (plan_.cells[cell].new_tokens > found->new_tokens) continue;
     const Json result = compared(cell, *found);
-    if (arm != baseline_ && result["passed"].is_null()) continue;
+    if (!is_reference(arm) && result["passed"].is_null()) continue;
     ASSAY_CHECK(record(cell, result));
-    failed |= arm == baseline_ ? !found->answer : result["passed"] == false;
+    failed |= is_reference(arm) ? !found->answer : result["passed"] == false;
   }
-  if (failed && arm == baseline_ && told_.insert(arm).second) {
+  if (failed && is_reference(arm) && told_.insert(arm).second) {
     observer_.on_note(fmt::format(
-        "arm \"{}\", the baseline, gives no tokens with which to compare the others on model "
-        "\"{}\": {}",
-        study_.baseline, study_.models[model_].name, found->answer.error().message));
+        "arm \"{}\"{} gives no tokens with which to compare the others on model \"{}\": {}",
+        study_.arms[arm].name, study_.arms[arm].name == study_.baseline ? ", the baseline," : "",
+        study_.models[model_].name, found->answer.error().message));
     return {};
   }
   if (failed && told_.insert(arm).second) {
     observer_.on_note(fmt::format("arm \"{}\" fails parity with \"{}\" on model \"{}\"",
-                                  study_.arms[arm].name, study_.baseline,
+                                  study_.arms[arm].name, reference_name(arm),
                                   study_.models[model_].name));
   }
   return {};

@@ -40,10 +40,9 @@ class ParityCheck {
   const std::set<ParityKey>& keys() const { return keys_; }
   // New tokens of its longest cell; the key is one of keys().
   int64_t longest(const ParityKey& key) const { return longest_.at(key); }
-  size_t baseline() const { return baseline_; }
   // True if the arm is still to be asked: it wasn't yet, and a cell of it within its own reach and
-  // the baseline's has no record. The baseline is asked too if only another arm needs its answer:
-  // answers aren't kept in the bundle.
+  // that of its reference (parity_reference()) has no record. A reference is asked too if only
+  // another arm needs its answer: answers aren't kept in the bundle.
   bool wanted(size_t arm, const ParityKey& key, const ParityReach& reach) const;
   // Asks for the tokens of a cell of so many new tokens. The answer has its cost except the
   // compiler's part: that is the growth of the process's compiler_seconds() meanwhile.
@@ -52,15 +51,15 @@ class ParityCheck {
   // Seconds that the process has spent in the compiler so far; absent: its worker doesn't say.
   ClientResult<std::optional<double>> compiler_seconds(WorkerClient& client) const;
   // Keeps the answer of a cell of so many new tokens and records the verdicts that follow from it:
-  // for the arm's cells up to there, and, if it is the baseline's, for those that waited for it. A
-  // null verdict for want of the baseline's answer is left to set_uncompared: the baseline may be
-  // asked again. The observer is told once of an arm that fails.
+  // for the arm's cells up to there, and, if it is a reference's, for those that waited for it. A
+  // null verdict for want of the reference's answer is left to set_uncompared: it may be asked
+  // again. The observer is told once of an arm that fails.
   Status set(size_t arm, const ParityKey& key, int64_t new_tokens, ParityAnswer answer);
   // Records a null verdict in those cells of the arm beyond `reach` that have no record.
   Status set_unasked(size_t arm, const ParityKey& key, std::optional<int64_t> reach,
                      const WorkerFailure& why);
 
-  // Records the null verdicts for want of the baseline's answer: the model's arms are all asked.
+  // Records the null verdicts for want of a reference's answer: the model's arms are all asked.
   Status set_uncompared();
 
   static const WorkerFailure& not_asked();
@@ -75,6 +74,8 @@ class ParityCheck {
   Status record(size_t cell, const Json& result);
   // parity.json of a cell that the arm's answer covers.
   Json compared(size_t cell, const Asked& found) const;
+  bool is_reference(size_t arm) const { return reference_[arm] == arm; }
+  const std::string& reference_name(size_t arm) const { return study_.arms[reference_[arm]].name; }
   Status compare(size_t arm, const ParityKey& key);
 
   const Study& study_;
@@ -83,7 +84,7 @@ class ParityCheck {
   BundleWriter& bundle_;
   RunObserver& observer_;
   std::set<size_t>& recorded_;
-  size_t baseline_;
+  std::vector<size_t> reference_;  // by arm: whose tokens are expected of it
   std::set<ParityKey> keys_;
   std::map<ParityKey, int64_t> longest_;
   std::map<size_t, std::map<ParityKey, Asked>> asked_;  // by arm

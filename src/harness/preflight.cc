@@ -71,6 +71,9 @@ Result<Preflight> check_study(const Study& study, const BackendSet& backends) {
   for (const StudyModel& model : study.models) {
     auto& lengths = preflight.lengths.emplace_back(prompt_lengths(study, {}));
     preflight.weight_bytes.push_back(0);
+    for (const StudyArm& arm : study.arms) {
+      ASSAY_CHECK(backends.at(arm.backend)->check_weights(arm, model));
+    }
     for (const std::string& name : used) {
       ASSAY_TRY(const ModelFacts facts, backends.at(name)->inspect(model, texts));
       if (facts.weight_bytes) preflight.weight_bytes.back() = *facts.weight_bytes;

@@ -10,6 +10,7 @@
 
 #include "base/files/hash.h"
 #include "harness/after_timing.h"
+#include "harness/quality.h"
 #include "harness/run_inputs.h"
 #include "harness/unit_runner.h"
 #include "study/load_study.h"
@@ -49,8 +50,10 @@ class Run {
   // The units in their order. False: interrupted, as below.
   Result<bool> run_in_turns(const std::vector<const Unit*>& units, std::vector<ModelPart>& parts);
   Result<bool> run_unit(const Unit& unit, const Unit* next, ModelPart& part);
-  // Once the part's units are over: makes the requests beyond timing.
+  // Once the part's units are over: makes the requests beyond timing, and holds weights against the
+  // model's.
   Result<bool> finish_model(ModelPart& part);
+  Result<bool> ask_the_last(ModelPart& part);
   // Drops the unit, and returns true, if the rounds before it decided its stratum.
   bool drop_if_decided(const Unit& unit);
   void drop_decided(std::vector<const Unit*>& units);
@@ -287,6 +290,13 @@ Result<bool> Run::run_unit(const Unit& unit, const Unit* next, ModelPart& part) 
 }
 
 Result<bool> Run::finish_model(ModelPart& part) {
+  ASSAY_TRY(const bool went_on, ask_the_last(part));
+  if (!went_on) return false;
+  return measure_quality(study_, plan_, part.model, bundle_, context_, units_.workers(),
+                         state_.evidence);
+}
+
+Result<bool> Run::ask_the_last(ModelPart& part) {
   ASSAY_CHECK(record_decisions(part.model));
   ASSAY_CHECK(part.after.record_lost());
   if (!part.setup) {

@@ -14,6 +14,7 @@
 
 #include "base/records/backend_traits.h"
 #include "harness/run.h"
+#include "study/study_quality.h"
 #include "tests/support/places.h"
 
 namespace assay {
@@ -26,6 +27,7 @@ struct FakeMemory {
   double later = 10e9;  // from the second time on
   int asked = 0;
   bool notes_heard = false;
+  std::string quality;               // shell text that prints the quality of weights
   std::map<std::string, int> heard;  // from workers, by "ARM prepared" and "ARM reported"
 };
 
@@ -69,6 +71,11 @@ class FakeBackend final : public Backend {
     const std::string what = arm.name + (reported ? " reported" : " prepared");
     const bool first = ++memory_.heard[what] == 1;
     return memory_.notes_heard && first ? std::optional(what) : std::nullopt;
+  }
+  std::optional<WorkerCommand> quality_command(const StudyArm& arm, const StudyModel&,
+                                               const StudyQuality&, uint64_t) const override {
+    if (quantization_option(arm).empty()) return std::nullopt;
+    return WorkerCommand{{"/bin/sh", "-c", memory_.quality}, {}};
   }
   std::optional<ReadLimit> read_limit(const StudyArm&, uint64_t) override {
     return ReadLimit{memory_.asked++ == 0 ? memory_.bytes_per_s : memory_.later, 1'000'000};

@@ -62,6 +62,10 @@ std::string condition_label(const Findings& findings, size_t stratum) {
 
 std::string arm_label(const Findings& findings, const std::string& arm, size_t stratum) {
   std::vector<std::string> remarks;
+  const std::string& model = findings.strata[stratum].model;
+  if (const ModelQuality* quality = quality_of(findings.qualities, model, arm)) {
+    remarks.push_back(quality_text(*quality));
+  }
   // Both lists are in the order of the strata.
   for (const Latency& latency :
        std::ranges::equal_range(findings.latencies, stratum, {}, &Latency::stratum)) {
@@ -79,6 +83,14 @@ std::string arm_label(const Findings& findings, const std::string& arm, size_t s
 
 std::string arm_label(const Findings& findings, const std::string& arm, Phase phase) {
   std::vector<std::string> remarks;
+  const ModelQuality* farthest = nullptr;  // of the phase's models
+  for (const Stratum& stratum : findings.strata) {
+    if (stratum.phase != phase) continue;
+    const ModelQuality* quality = quality_of(findings.qualities, stratum.model, arm);
+    if (quality == nullptr) continue;
+    if (farthest == nullptr || quality->kl_mean.value > farthest->kl_mean.value) farthest = quality;
+  }
+  if (farthest != nullptr) remarks.push_back(quality_text(*farthest));
   for (const Tail& tail : findings.tails) {
     if (findings.strata[tail.stratum].phase != phase || tail.arm != arm) continue;
     if (!as_labelled(tail.execution)) {

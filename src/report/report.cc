@@ -71,6 +71,7 @@ std::vector<ReportSection> report_sections(const Findings& findings, Detail deta
   if (!findings.slow_calls.empty()) sections.push_back(slow_calls_section(findings));
   if (has_compile_costs(findings)) sections.push_back(compile_cost_section(findings));
   if (!findings.read_shares.empty()) sections.push_back(read_section(findings));
+  if (!findings.qualities.empty()) sections.push_back(quality_section(findings));
   if (!findings.profiles.empty()) sections.push_back(profile_section(findings, detail));
   if (!findings.splits.empty()) sections.push_back(split_section(findings));
   if (!findings.sizes.empty()) sections.push_back(size_section(findings));

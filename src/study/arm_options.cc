@@ -135,6 +135,7 @@ std::span<const ArmOption> arm_options() {
       {"program", "native", true, read_text},
       {"device", "native", true, read_native_device},
       {"dtype", "native", true, read_arm_type},
+      {kQuantizationOption, "native", true, read_text, true},
       {"fp8_head", "native", true, read_flag},
       {"fp8_fast_sums", "native", true, read_flag},
       {"fp8_always", "native", true, read_flag},
@@ -178,7 +179,8 @@ std::span<const ArmOption> arm_options() {
       {"ready", kHttpBackend, true, read_text},
       {"env", kHttpBackend, true, read_server_environment, true},
       {"chat", kHttpBackend, true, read_flag},
-      {"cached_prefix", kHttpBackend, true, read_cached_prefix}};
+      {"cached_prefix", kHttpBackend, true, read_cached_prefix},
+      {kQuantizationOption, kHttpBackend, true, read_text, true}};
   return options;
 }
 

@@ -26,6 +26,10 @@ std::span<const ArmOption> arm_options();
 // Requests that a native arm under load computes at a time; every such arm has it.
 inline constexpr const char* kSlotsOption = "slots";
 
+// The file or folder that holds an arm's weights in the place of the model's own: the same model in
+// other bits (study_quality.h).
+inline constexpr const char* kQuantizationOption = "quantization";
+
 // The value of an arm's `device`; empty: it has none.
 std::string device_option(const StudyArm& arm);
 

@@ -249,6 +249,11 @@ Json study_to_json(const Study& study) {
   json["seed"] = study.seed;
   if (!study.require.empty()) json["require"] = study.require;
   if (study.load) json["load"] = load_to_json(*study.load);
+  if (study.quality) {
+    json["quality"] = {{"windows", study.quality->windows},
+                       {"window", study.quality->window},
+                       {"text", study.quality->text_file}};
+  }
   if (study.sides) json["sides"] = {{"base", study.sides->base}, {"cand", study.sides->cand}};
   return json;
 }

@@ -13,6 +13,7 @@
 #include "study/load_study.h"
 #include "study/require.h"
 #include "study/scenarios.h"
+#include "study/study_quality.h"
 #include "study/yaml_reader.h"
 
 namespace assay {
@@ -252,7 +253,7 @@ Status parse_procedure(const YamlMap& map, Study& study) {
     ASSAY_TRY(const size_t index, baseline->one_of(names));
     study.baseline = names[index];
   }
-  return {};
+  return parse_quality(map.find("quality"), study);
 }
 
 }  // namespace
@@ -343,7 +344,7 @@ Result<Study> parse_study(std::string_view yaml, std::string_view object) {
       "name",  "models",   "arms",        "phases",    "scenarios",         "token_lengths",
       "batch", "padding",  "repetitions", "warmup",    "processes",         "stopping",
       "order", "baseline", "parity",      "timeout_s", "compile_timeout_s", "seed",
-      "cpus",  "require",  "load"};
+      "cpus",  "require",  "load",        "quality"};
   ASSAY_TRY(const YamlNode tree, parse_yaml(yaml, object));
   const YamlValue root(tree, object, "");
   ASSAY_TRY(const YamlMap map, root.map(known));

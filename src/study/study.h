@@ -86,6 +86,14 @@ struct StudyLoad {
   ServiceBounds slo = {};
 };
 
+// The distance of arms with weights of their own from the model, which is measured once their
+// timing is over (study_quality.h).
+struct StudyQuality {
+  int64_t windows = 8;
+  int64_t window = 256;        // tokens, the second half of which is predicted
+  std::string text_file = {};  // as written; empty: the model draws the text
+};
+
 // The programs of a study that measures two side by side (sides.h).
 struct StudySides {
   std::string base;
@@ -117,6 +125,8 @@ struct Study {
   uint64_t seed = 42;
   Json require = Json::object();    // demands on the stack (require.h); empty: none
   std::optional<StudyLoad> load{};  // present in a study whose only phase is load
+  // Present if arms have weights of their own, unless the file says `quality: false`.
+  std::optional<StudyQuality> quality{};
   // Present: arms 2i and 2i + 1 are one arm under the base's program and under the candidate's.
   std::optional<StudySides> sides{};
 };

@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "study/study_quality.h"
+
 namespace assay {
 namespace {
 
@@ -104,6 +106,32 @@ TEST(Study, ListsInAnArmExpandLastFastest) {
   EXPECT_EQ(study.arms[3].cache, "static");
   EXPECT_EQ(study.arms[3].threads, 2);
   EXPECT_EQ(study.baseline, "x-eager-dynamic-1");
+}
+
+TEST(Study, TokensAreComparedWithinTheSameWeights) {
+  Lines lines;
+  const auto arm = [](const char* name, const char* weights) {
+    return fmt::format("{{name: {}, backend: native, mode: eager, cache: dynamic{}}}", name,
+                       weights);
+  };
+  lines.arms =
+      fmt::format("arms: [{}, {}, {}, {}]", arm("q8", ", quantization: q8.gguf"), arm("full", ""),
+                  arm("q4", ", quantization: q4.gguf"), arm("more", ", quantization: q4.gguf"));
+  lines.rest = "baseline: more";
+  const Study study = study_of(lines);
+  std::vector<size_t> references;
+  for (size_t i = 0; i < study.arms.size(); ++i) references.push_back(parity_reference(study, i));
+  EXPECT_THAT(references, ElementsAre(0, 1, 3, 3));
+  ASSERT_TRUE(study.quality);
+  EXPECT_EQ(study.quality->windows, 8);
+  lines.rest = "quality: false";
+  EXPECT_FALSE(study_of(lines).quality);
+  lines.rest = "quality: {windows: 3, window: 16, text: a.txt}";
+  EXPECT_EQ(study_of(lines).quality->text_file, "a.txt");
+  lines.rest = "quality: {window: 4}";
+  EXPECT_THAT(error_of(lines), HasSubstr("window: expected an integer from 8"));
+  EXPECT_THAT(error_of({.rest = "quality: {windows: 3}"}),
+              HasSubstr("expected the key \"quantization\" of an arm beside it"));
 }
 
 TEST(Study, UnknownKeysNameLineAndNearestKeyAtEveryLevel) {

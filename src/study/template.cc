@@ -22,6 +22,7 @@ models:
 #   logits: last            # all: a prefill computes the logits of all positions (default: last)
 #   dtype: fp8              # products of prompts in e4m3, on a GPU; beside it fp8_head, fp8_fast_sums
 #                           # and fp8_always: true
+#   quantization: FILE      # weights of the same model in other bits: a GGUF file (assay model quantize)
 # Keys of compiled arms:
 #   dynamic: auto           # false: compile for each size; true: sizes are symbols; auto (default): a
 #                           # size becomes a symbol once it has changed
@@ -94,6 +95,11 @@ order: interleaved
 
 # Seconds for one repetition, and for loading. compile_timeout_s is for preparing (default: timeout_s).
 timeout_s: 120
+
+# Arms with `quantization` choose other tokens than the model's own weights, so their tokens are compared
+# with those of arms with the same weights, and their predictions with the model's once timing is over, on
+# so many windows of so many tokens that the model draws, or of a text (false: not at all).
+# quality: {windows: 8, window: 256, text: FILE}
 
 # When to compare the arms' tokens: before timing, in separate processes, or after timing, in the processes
 # that were timed.

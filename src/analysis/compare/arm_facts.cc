@@ -5,6 +5,7 @@
 
 #include "base/records/backend_traits.h"
 #include "base/records/lenient_json.h"
+#include "base/text/text.h"
 
 namespace assay {
 namespace {
@@ -52,6 +53,9 @@ void add_report(const Row& row, const WorkerReport& report, ArmFacts& arm) {
   }
   if (!report.triton_version.empty()) {
     put(arm.parts["code_generator"]["triton"], report.triton_version);
+  }
+  if (const auto bits = number_member(member(report.whole, "weights"), "bits_a_weight")) {
+    put(arm.parts["quantization"]["bits a weight"], format_significant(*bits, 4));
   }
   if (runs_assay(row)) return;
   AxisValues& framework = arm.parts["framework_build"];

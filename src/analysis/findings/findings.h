@@ -21,6 +21,7 @@
 #include "analysis/findings/options.h"
 #include "analysis/findings/outcomes.h"
 #include "analysis/findings/phase_split.h"
+#include "analysis/findings/quality.h"
 #include "analysis/findings/read_share.h"
 #include "analysis/findings/requirements.h"
 #include "analysis/findings/sittings.h"
@@ -49,6 +50,7 @@ struct Findings {
   std::vector<ArmSlowCalls> slow_calls;  // of groups that have one
   std::vector<CompileCost> compile_costs;
   std::vector<ReadShare> read_shares;
+  std::vector<ArmQuality> qualities;  // of arms whose weights aren't the model's own
   LoadSummary load;
   std::vector<CellProfile> profiles;
   std::vector<StratumBlocks> blocks;  // of strata that several arms were measured on

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analysis/findings/record_entries.h"
+#include "artifact/quality_record.h"
 
 namespace assay {
 
@@ -157,6 +158,12 @@ struct Record<ReadShare> {
       field("limit_bytes_per_s", &T::limit_bytes_per_s), derived("share", &T::share),
       field("operations_per_s", &T::operations_per_s),
       field("limit_operations_per_s", &T::limit_operations_per_s));
+};
+template <>
+struct Record<ArmQuality> {
+  using T = ArmQuality;
+  static constexpr auto kMembers = std::tuple(field("model", &T::model), field("arm", &T::arm),
+                                              field("beside_model", &T::beside_model));
 };
 template <>
 struct Record<ProfiledOperation> {
@@ -358,8 +365,8 @@ struct Record<Findings> {
       findings_record::StrataWithPrompts{}, field("outcomes", &T::outcomes),
       field("latencies", &T::latencies), field("tails", &T::tails),
       field("slow_calls", &T::slow_calls), field("compile_costs", &T::compile_costs),
-      field("read_shares", &T::read_shares), field("load", &T::load),
-      field("profiles", &T::profiles), field("pairing", &T::blocks),
+      field("read_shares", &T::read_shares), field_if_known("qualities", &T::qualities),
+      field("load", &T::load), field("profiles", &T::profiles), field("pairing", &T::blocks),
       field("contrasts", &T::contrasts), field("combined", &T::combined),
       field("not_comparable", &T::not_comparable), field("findings", &T::named),
       field("decisions", &T::decisions), field("phase_splits", &T::splits),

@@ -222,6 +222,22 @@ inline Findings whole_findings() {
                       .counts = {{Counter::kUniqueGraphs, 2}, {Counter::kGraphReplays, 0}},
                       .problem = "ran as eager"}};
   f.read_shares = {{1, "static", 5e9, 1e10, 4e14, 8e14}};
+  const QualityFigure figure{.value = 0.25, .interval = EvidenceInterval{0.125, 0.5}};
+  f.qualities = {{.model = "llama",
+                  .arm = "static",
+                  .beside_model = {.model = "q4.gguf",
+                                   .reference = "llama",
+                                   .text = "drawn",
+                                   .window = 64,
+                                   .windows = 8,
+                                   .positions = 256,
+                                   .kl_mean = figure,
+                                   .kl_p99 = figure,
+                                   .same_choice = figure,
+                                   .nll = figure,
+                                   .reference_nll = figure,
+                                   .nll_change = figure,
+                                   .problem = "none"}}};
   f.profiles = {whole::profile()};
   f.blocks = {{1, BlockState::kWhole, 20, 19}, {0, BlockState::kSeveral, 3, 0}};
   f.contrasts = {whole::contrast(1)};

@@ -101,7 +101,8 @@ void find_silent_servers(const Samples& samples, std::vector<Finding>& findings)
 
 }  // namespace
 
-void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings) {
+void find_confounds(const Bundle& bundle, const Samples& samples,
+                    const std::vector<ArmQuality>& qualities, std::vector<Finding>& findings) {
   find_stack_confounds(bundle, samples, findings);
   find_silent_servers(samples, findings);
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
@@ -116,8 +117,24 @@ void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Fi
           "the weights are {} and the baseline's are {}, so the contrast mixes this difference "
           "with the arm's",
           found, expected);
+      const std::string& model = samples.strata[stratum].model;
+      if (const ModelQuality* quality = quality_of(qualities, model, finding.arm)) {
+        finding.text += fmt::format(
+            "; beside the model's own they predict with {} nats a token, and choose the same one "
+            "in {:.1f} % of {} positions",
+            quality_text(*quality), 100 * quality->same_choice.value, quality->positions);
+      }
       findings.push_back(std::move(finding));
     }
+  }
+  for (const ArmQuality& one : qualities) {
+    if (one.beside_model.problem.empty()) continue;
+    Finding finding = whole("quality_unknown", "");
+    finding.arm = one.arm;
+    finding.text =
+        fmt::format("the predictions of its weights could not be held against model {}'s: {}",
+                    one.model, one.beside_model.problem);
+    findings.push_back(std::move(finding));
   }
 }
 

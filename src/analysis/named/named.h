@@ -124,10 +124,12 @@ void find_reversals(const Samples& samples, const std::vector<Contrast>& combine
 // 5 % and 1 ms or more, in the medians.
 void find_clocks(const Samples& samples, std::vector<Finding>& findings);
 
-// "unlike_precision": arms of one stratum that differ in weights' type or quantisation. "confound":
-// an arm that ran under another build of its framework than the baseline and in another mode or
-// cache too.
-void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings);
+// "unlike_precision": arms of one stratum that differ in weights' type or quantisation, with the
+// quality of their predictions where it is known; "quality_unknown": it could not be measured.
+// "confound": an arm that ran under another build of its framework than the baseline and in another
+// mode or cache too.
+void find_confounds(const Bundle& bundle, const Samples& samples,
+                    const std::vector<ArmQuality>& qualities, std::vector<Finding>& findings);
 
 // "incomplete", "rows_alone", "no_rows", "environment" (one a warning of each sitting's
 // environment), "order_confounded" (sequential order: drift and arm can't be told apart).

@@ -17,9 +17,11 @@
 #include "engine/codegen/cpu/compiler.h"
 #include "engine/device/cpu/bandwidth.h"
 #include "engine/model/checkpoint.h"
+#include "engine/model/same_model.h"
 #include "engine/passes/pass.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "study/arm_options.h"
+#include "study/study_quality.h"
 
 namespace assay {
 namespace {
@@ -112,10 +114,63 @@ class NativeBackend final : public Backend {
   }
 
   std::vector<ArmInput> inputs(const StudyArm& arm) override {
-    const auto program = program_option(arm);
-    if (!program) return {};
-    const Result<std::string>& hash = hash_of(*program);
-    return {{"", "program", *program, hash ? *hash : ""}};
+    std::vector<ArmInput> inputs;
+    if (const auto program = program_option(arm)) {
+      const Result<std::string>& hash = hash_of(*program);
+      inputs.push_back({"", "program", *program, hash ? *hash : ""});
+    }
+    if (const std::string weights = quantization_option(arm); !weights.empty()) {
+      const auto path = std::filesystem::absolute(weights);
+      std::error_code error;
+      const bool folder = std::filesystem::is_directory(path, error);
+      inputs.push_back({"", folder ? "" : path.filename().string(), path});
+    }
+    return inputs;
+  }
+
+  Status check_weights(const StudyArm& arm, const StudyModel& model) const override {
+    const std::string weights = quantization_option(arm);
+    if (weights.empty()) return {};
+    const auto check = [&]() -> Status {
+      ASSAY_TRY(const auto own, engine::Checkpoint::open(weights));
+      ASSAY_TRY(const auto of_model, engine::Checkpoint::open(model.path));
+      return engine::check_same_model(of_model.config(), own.config(), weights);
+    };
+    if (Status checked = check(); !checked) {
+      return with_context(fmt::format("arm \"{}\"", arm.name), checked.error());
+    }
+    return {};
+  }
+
+  std::optional<WorkerCommand> quality_command(const StudyArm& arm, const StudyModel& model,
+                                               const StudyQuality& quality,
+                                               uint64_t seed) const override {
+    const std::string weights = quantization_option(arm);
+    if (weights.empty()) return std::nullopt;
+    const auto option = [](int64_t value) { return fmt::format("{}", value); };
+    std::vector<std::string> argv = {program_.string(),
+                                     "model",
+                                     "quality",
+                                     weights,
+                                     "--reference",
+                                     model.path.string(),
+                                     "--windows",
+                                     option(quality.windows),
+                                     "--window",
+                                     option(quality.window),
+                                     "--threads",
+                                     option(arm.threads),
+                                     "--seed",
+                                     fmt::format("{}", seed),
+                                     "-o",
+                                     "json"};
+    const auto add = [&](const char* name, const std::string& value) {
+      if (!value.empty()) argv.insert(argv.end(), {name, value});
+    };
+    add("--device", device_option(arm));
+    add("--reference-dtype", model.dtype);
+    add("--text", quality.text_file);
+    return WorkerCommand{std::move(argv), {}, {}, image_};
   }
 
   Json load_options(const StudyArm& arm, const StudyModel&, uint64_t) const override {

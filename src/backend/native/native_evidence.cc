@@ -203,6 +203,17 @@ Json compile_summary(const engine::Session& session) {
   return json;
 }
 
+Json weights_evidence(const engine::Model& model, const std::filesystem::path& path) {
+  int64_t values = 0;
+  for (const engine::TensorSpec& spec : engine::tensor_specs(model.config())) {
+    values += spec.shape.elements();
+  }
+  return {{"path", path.string()},
+          {"formats", model.block_formats()},
+          {"bits_a_weight",
+           8.0 * static_cast<double>(model.weight_bytes()) / static_cast<double>(values)}};
+}
+
 Json fp8_evidence(const engine::Session& session) {
   const std::string_view wide = engine::dtype_name(session.model().dtype());
   Json in_fp8 = Json::array(), in_wide = Json::array();

@@ -1,6 +1,8 @@
 // The native worker's proof about a phase: the executor that ran, the compiled code, its compiler.
 #pragma once
 
+#include <filesystem>
+
 #include "backend/message.h"
 #include "base/records/counter.h"
 #include "base/records/json.h"
@@ -22,6 +24,10 @@ Json native_evidence(const engine::Session& session, const LoadRequest& load, Ph
 // Types that a session in fp8 computed in: the library's products in e4m3 and in 16 bits, by their
 // shapes since the session's start, and the work that never runs in e4m3.
 Json fp8_evidence(const engine::Session& session);
+
+// The weights in other formats than a plain type: where they are from, and how many bits a weight
+// has over all tensors in memory.
+Json weights_evidence(const engine::Model& model, const std::filesystem::path& path);
 
 // For `prepared`: everything that has been compiled so far.
 Json compile_summary(const engine::Session& session);

@@ -26,7 +26,7 @@ constexpr const char* kChunk = "chunk";
 bool of_any_mode(std::string_view name) {
   return name == kDevice || name == kType || name == kFp8Head || name == kFastSums ||
          name == kFp8Always || name == kLogits || name == kSlotsOption || name == kContext ||
-         name == kChunk;
+         name == kChunk || name == kQuantizationOption;
 }
 
 Result<int64_t> whole_number(const std::string& name, const Json& value, int64_t least,
@@ -102,7 +102,8 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
     if (!value.get<bool>()) compile.kernel_cache.reset();
   } else {
     return bad_input(
-        "options: expected device, dtype, fp8_head, fp8_fast_sums, fp8_always, logits, "
+        "options: expected device, dtype, quantization, fp8_head, fp8_fast_sums, fp8_always, "
+        "logits, "
         "recompile_limit, "
         "bucket, disabled_passes, split, kernel_cache, compiler or no_compiler, found {}",
         name);
@@ -196,6 +197,15 @@ Result<std::optional<NativeSlots>> native_slots(const Json& options) {
   return std::optional(slots);
 }
 
+bool has_own_weights(const LoadRequest& request) {
+  return request.options.contains(kQuantizationOption);
+}
+
+std::filesystem::path weights_of(const LoadRequest& request) {
+  return has_own_weights(request) ? request.options[kQuantizationOption].get<std::string>()
+                                  : request.model;
+}
+
 Result<engine::SessionOptions> native_session_options(const LoadRequest& request) {
   engine::SessionOptions options;
   if (request.mode == "compiled") {
@@ -204,7 +214,7 @@ Result<engine::SessionOptions> native_session_options(const LoadRequest& request
     return bad_input("mode: expected eager or compiled, found {}", request.mode);
   } else if (!request.dynamic.empty() || has_others(request.options)) {
     return bad_input(
-        "mode eager: expected no dynamic and no options but device, dtype, fp8_head, "
+        "mode eager: expected no dynamic and no options but device, dtype, quantization, fp8_head, "
         "fp8_fast_sums, fp8_always and logits, found {} and {}",
         quoted_excerpt(request.dynamic), excerpt(to_json_line(request.options)));
   }
@@ -218,6 +228,10 @@ Result<engine::SessionOptions> native_session_options(const LoadRequest& request
     if (!options.dtype) {
       return bad_input("dtype: expected fp32, fp16 or bf16, found {}", request.dtype);
     }
+  }
+  if (has_own_weights(request)) {
+    ASSAY_CHECK(word(kQuantizationOption, request.options[kQuantizationOption]));
+    options.dtype.reset();  // the model's: these stay in their own
   }
   ASSAY_CHECK(read_types(request.options, options));
   options.threads = static_cast<size_t>(request.threads);

@@ -82,7 +82,7 @@ class NativeWorker final : public Worker {
     auto device = engine::open_device(options->model());
     if (!device) return as_reply(device.error());
     device_ = std::move(device).value();
-    auto session = open_session(request.model, *options);
+    auto session = open_session(weights_of(request), *options);
     if (!session) return failed(session.error());
     session_ = std::make_unique<Session>(std::move(session).value());
     load_ = request;
@@ -197,6 +197,9 @@ class NativeWorker final : public Worker {
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) override {
     Json said = native_evidence(*session_, load_, request.phase, runs_[request.phase]);
     said["memory"] = faults_[request.phase].to_json();
+    if (has_own_weights(load_) || !session_->model().block_formats().empty()) {
+      said["weights"] = weights_evidence(session_->model(), weights_of(load_));
+    }
     if (energy_) said["energy_counter"] = energy_->to_json();
     if (session_->model().options().fp8 != engine::Fp8::kNone) {
       const auto is_e4m3 = [](const engine::LibraryShape& one) { return one.type == "e4m3"; };

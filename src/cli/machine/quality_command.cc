@@ -128,25 +128,17 @@ std::string interval_text(const QualityFigure& figure, int digits) {
                      format_significant(figure.interval->high, digits));
 }
 
-// exp of a figure in nats.
-QualityFigure exp_of(const QualityFigure& nats) {
-  QualityFigure figure{.value = std::exp(nats.value)};
-  if (nats.interval) figure.interval = stats::exp_of(*nats.interval);
-  return figure;
-}
-
-Table table_of(const QualityFigures& figures, const std::string& from,
-               const QualityArguments& arguments) {
+Table table_of(const ModelQuality& figures) {
   Table table{.title = fmt::format("{} beside {}: {} of {}, of whose tokens the second half is "
                                    "predicted; text {}",
-                                   shown_line(arguments.model), shown_line(arguments.reference),
+                                   shown_line(figures.model), shown_line(figures.reference),
                                    counted(figures.windows, "window"),
-                                   counted(arguments.window, "token"), from),
+                                   counted(figures.window, "token"), figures.text),
               .columns = columns_of("<figure|value|=interval|<unit")};
   const auto add = [&](const char* name, const QualityFigure& figure, const char* unit) {
     table.rows.push_back(row_of(name, figure.value, interval_text(figure, 4), unit));
   };
-  add("kl_mean", figures.kl, "nats a token");
+  add("kl_mean", figures.kl_mean, "nats a token");
   add("kl_p99", figures.kl_p99, "nats a token");
   add("same_choice", figures.same_choice, "share of tokens");
   add("nll_change", figures.nll_change, "nats a token");
@@ -154,28 +146,6 @@ Table table_of(const QualityFigures& figures, const std::string& from,
   add("perplexity", exp_of(figures.nll), "");
   add("reference_perplexity", exp_of(figures.reference_nll), "");
   return table;
-}
-
-Json figure_json(const QualityFigure& figure) {
-  Json interval;
-  if (figure.interval) interval = {figure.interval->low, figure.interval->high};
-  return {{"value", figure.value}, {"interval", std::move(interval)}};
-}
-
-Json json_of(const QualityFigures& figures, const std::string& from,
-             const QualityArguments& arguments) {
-  return {{"model", arguments.model},
-          {"reference", arguments.reference},
-          {"text", from},
-          {"window", arguments.window},
-          {"windows", figures.windows},
-          {"positions", figures.positions},
-          {"kl_mean", figure_json(figures.kl)},
-          {"kl_p99", figure_json(figures.kl_p99)},
-          {"same_choice", figure_json(figures.same_choice)},
-          {"nll", figure_json(figures.nll)},
-          {"reference_nll", figure_json(figures.reference_nll)},
-          {"nll_change", figure_json(figures.nll_change)}};
 }
 
 Result<int> show_quality(const QualityArguments& arguments, OutputFormat format) {
@@ -200,11 +170,15 @@ Result<int> show_quality(const QualityArguments& arguments, OutputFormat format)
     return bad_input("{}: expected finite logits of it and of the reference, found NaN or infinity",
                      arguments.model);
   }
-  const QualityFigures figures = quality_figures(errors, arguments.seed);
+  ModelQuality figures = quality_figures(errors, arguments.seed);
+  figures.model = arguments.model;
+  figures.reference = arguments.reference;
+  figures.text = text.from;
+  figures.window = arguments.window;
   if (format == OutputFormat::kJson) {
-    fmt::print("{}", to_json_text(json_of(figures, text.from, arguments)));
+    fmt::print("{}", to_json_text(quality_to_json(figures)));
   } else {
-    print_table(table_of(figures, text.from, arguments), format);
+    print_table(table_of(figures), format);
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "stats/hypotheses/tests.h"
+#include "stats/samples/intervals.h"
 #include "stats/samples/summary.h"
 
 namespace assay::cli {
@@ -26,7 +27,9 @@ QualityFigure mean_figure(const Windows& windows, const auto& value_of) {
   const auto sd = stats::standard_deviation(means);
   if (means.size() < kFewestWindows || !sd || !(*sd > 0)) return figure;
   const auto n = static_cast<double>(means.size());
-  figure.interval = stats::t_interval(figure.value, {*sd / std::sqrt(n), n - 1});
+  if (const auto interval = stats::t_interval(figure.value, {*sd / std::sqrt(n), n - 1})) {
+    figure.interval = {interval->low, interval->high};
+  }
   return figure;
 }
 
@@ -51,7 +54,7 @@ QualityFigure p99_figure(const Windows& windows, uint64_t seed) {
   }
   std::ranges::sort(replicates);
   figure.interval =
-      stats::Interval{*stats::quantile(replicates, 0.025), *stats::quantile(replicates, 0.975)};
+      EvidenceInterval{*stats::quantile(replicates, 0.025), *stats::quantile(replicates, 0.975)};
   return figure;
 }
 
@@ -61,23 +64,25 @@ QualityFigure share_figure(const Windows& windows, int64_t positions) {
   const auto same = std::llround(figure.value * static_cast<double>(positions));
   const auto least = stats::wilson_interval(same, positions);
   if (windows.size() < kFewestWindows || !least) return figure;
-  const stats::Interval by_windows = figure.interval.value_or(*least);
-  figure.interval = stats::Interval{std::max(0.0, std::min(by_windows.low, least->low)),
-                                    std::min(1.0, std::max(by_windows.high, least->high))};
+  const EvidenceInterval by_windows =
+      figure.interval.value_or(EvidenceInterval{least->low, least->high});
+  figure.interval = EvidenceInterval{std::max(0.0, std::min(by_windows.low, least->low)),
+                                     std::min(1.0, std::max(by_windows.high, least->high))};
   return figure;
 }
 
 }  // namespace
 
-QualityFigures quality_figures(const Windows& windows, uint64_t seed) {
-  QualityFigures figures{.windows = std::ssize(windows),
-                         .positions = std::ssize(windows) * std::ssize(windows.front())};
+ModelQuality quality_figures(const Windows& windows, uint64_t seed) {
+  ModelQuality figures;
+  figures.windows = std::ssize(windows);
+  figures.positions = std::ssize(windows) * std::ssize(windows.front());
   figures.reference_nll =
       mean_figure(windows, [](const auto& position) { return position.reference_nll; });
   figures.nll = mean_figure(windows, [](const auto& position) { return position.nll; });
   figures.nll_change = mean_figure(
       windows, [](const auto& position) { return position.nll - position.reference_nll; });
-  figures.kl = mean_figure(windows, [](const auto& position) { return position.kl; });
+  figures.kl_mean = mean_figure(windows, [](const auto& position) { return position.kl; });
   figures.kl_p99 = p99_figure(windows, seed);
   figures.same_choice = share_figure(windows, figures.positions);
   return figures;

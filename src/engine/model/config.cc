@@ -1,6 +1,7 @@
 // config.json: one reader a family, strict about every member that changes the computation and
 // silent about the rest.
 #include "engine/model/config.h"
+#include "engine/model/same_model.h"
 
 #include <cmath>
 #include <numbers>
@@ -359,6 +360,26 @@ uint64_t prompt_operations(const ModelConfig& c, int64_t batch, int64_t position
   const int64_t multiplications =
       weights * positions + scores + logits_of * c.hidden_size * c.vocab_size;
   return static_cast<uint64_t>(2 * batch * multiplications);
+}
+
+Status check_same_model(const ModelConfig& model, const ModelConfig& other,
+                        std::string_view object) {
+  if (model.architecture != other.architecture) {
+    return bad_input("{}: expected a {} as the model is, found a {}", object,
+                     architecture_name(model.architecture), architecture_name(other.architecture));
+  }
+  for (const auto& [name, size] : {std::pair{"vocab_size", &ModelConfig::vocab_size},
+                                   {"hidden_size", &ModelConfig::hidden_size},
+                                   {"layers", &ModelConfig::layers},
+                                   {"heads", &ModelConfig::heads},
+                                   {"kv_heads", &ModelConfig::kv_heads},
+                                   {"head_dim", &ModelConfig::head_dim},
+                                   {"intermediate_size", &ModelConfig::intermediate_size}}) {
+    if (model.*size == other.*size) continue;
+    return bad_input("{}: expected the model's {} of {}, found {}", object, name, model.*size,
+                     other.*size);
+  }
+  return {};
 }
 
 std::string_view architecture_name(Architecture architecture) {

@@ -28,6 +28,8 @@ bool has_compile_costs(const Findings& findings);
 ReportSection compile_cost_section(const Findings& findings);
 // Only if some worker tells the bytes that it reads and somebody measured the limit.
 ReportSection read_section(const Findings& findings);
+// Only if some arm's weights aren't the model's own, and were held against it.
+ReportSection quality_section(const Findings& findings);
 ReportSection profile_section(const Findings& findings, Detail detail);
 // Only if some arm has comparable prefill and decode strata.
 ReportSection split_section(const Findings& findings);
@@ -43,8 +45,9 @@ std::string stratum_label(const Findings& findings, size_t stratum);
 // The part of that label that isn't about the prompt: "llama n64 b2"; empty where the phase has one
 // condition.
 std::string condition_label(const Findings& findings, size_t stratum);
-// The arm, and in brackets what its name doesn't tell: that its output differs from the baseline's,
-// or that it asked for a compiler and didn't run compiled. With a phase: on any of its strata.
+// The arm, and in brackets what its name doesn't tell: how far its predictions are from the model's
+// (quality_text()), that its output differs from the baseline's, or that it asked for a compiler
+// and didn't run compiled. With a phase: on any of its strata.
 std::string arm_label(const Findings& findings, const std::string& arm, size_t stratum);
 std::string arm_label(const Findings& findings, const std::string& arm, Phase phase);
 // The condition of an analysis along model sizes: "kv_decode 10 tokens n64 b2".

@@ -1,0 +1,35 @@
+#include "analysis/rows/quality.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/records/lenient_json.h"
+
+namespace assay {
+
+std::vector<ArmQuality> arm_qualities(const Samples& samples) {
+  const auto weights_of = [](const Group& group) {
+    return text_member(group.evidence->requested.options, "quantization");
+  };
+  const auto model_of = [&](const Group& group) { return samples.strata[group.stratum].model; };
+  std::map<std::pair<std::string, std::string>, const ModelQuality*> known;  // by model and weights
+  for (const Group& group : samples.groups) {
+    if (group.evidence == nullptr || !group.evidence->quality) continue;
+    const ModelQuality*& best = known[{model_of(group), weights_of(group)}];
+    if (best == nullptr || !best->problem.empty()) best = &*group.evidence->quality;
+  }
+  std::vector<ArmQuality> all;
+  for (const Group& group : samples.groups) {
+    if (group.evidence == nullptr) continue;
+    const auto at = known.find({model_of(group), weights_of(group)});
+    const std::string& arm = samples.arms[group.arm];
+    const auto is_told = [&](const ArmQuality& one) {
+      return one.model == model_of(group) && one.arm == arm;
+    };
+    if (at == known.end() || std::ranges::any_of(all, is_told)) continue;
+    all.push_back({model_of(group), arm, *at->second});
+  }
+  return all;
+}
+
+}  // namespace assay

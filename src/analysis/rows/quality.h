@@ -1,0 +1,15 @@
+// Reads the quality of arms' weights from their cells' evidence.
+#pragma once
+
+#include <vector>
+
+#include "analysis/findings/quality.h"
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+// One an arm and model, in the order of the strata. An arm that computes with weights which another
+// arm was measured with has that arm's figures.
+std::vector<ArmQuality> arm_qualities(const Samples& samples);
+
+}  // namespace assay
