@@ -35,16 +35,19 @@ Result<const FileDigest*> ListedFiles::entry(const std::string& name) const {
     if (!complete_) return nullptr;
     return bad_input("{}: expected a file that the manifest lists, found another", path(name));
   }
-  if (!folder_.has(name)) {
-    return bad_input("{}: expected the file that the manifest lists, found none", path(name));
-  }
   return &known->second;
 }
 
+std::unexpected<Error> ListedFiles::unread(const std::string& name, Error error) const {
+  if (!entries_.contains(name) || folder_.has(name)) return std::unexpected(std::move(error));
+  return bad_input("{}: expected the file that the manifest lists, found none", path(name));
+}
+
 Result<std::string> ListedFiles::read(const std::string& name, uint64_t max_bytes) const {
-  ASSAY_TRY(const FileDigest* expected, entry(name));
-  ASSAY_TRY(std::string text, folder_.read(name, max_bytes));
-  if (expected != nullptr) ASSAY_CHECK(check_text(name, text));
+  ASSAY_CHECK(entry(name));
+  Result<std::string> text = folder_.read(name, max_bytes);
+  if (!text) return unread(name, std::move(text).error());
+  ASSAY_CHECK(check_text(name, *text));
   return text;
 }
 
@@ -65,8 +68,9 @@ Status ListedFiles::check_text(const std::string& name, std::string_view text) c
 Status ListedFiles::check(const std::string& name) const {
   ASSAY_TRY(const FileDigest* expected, entry(name));
   if (expected == nullptr) return {};
-  ASSAY_TRY(const FileDigest found, hash_file(folder_, name, expected->size_bytes));
-  return same_digest(path(name), *expected, found);
+  Result<FileDigest> found = hash_file(folder_, name, expected->size_bytes);
+  if (!found) return unread(name, std::move(found).error());
+  return same_digest(path(name), *expected, *found);
 }
 
 std::string record_of_cell(const std::string& name) {

@@ -38,6 +38,8 @@ class ListedFiles {
   std::string path(const std::string& name) const { return folder_.path_of(name).string(); }
   // The manifest's entry of the file; null: none has to be there, as the run hasn't ended.
   Result<const FileDigest*> entry(const std::string& name) const;
+  // The error of a file that couldn't be read: that it is missing, where it is and is listed.
+  std::unexpected<Error> unread(const std::string& name, Error error) const;
 
   const Folder& folder_;
   FileEntries entries_;

@@ -41,20 +41,27 @@ void RowChecks::report(OfFile& file, const VerifyProblem& problem) {
   if (++file.found <= kMostRowProblems) file.problems.push_back(problem);
 }
 
-std::optional<std::string> RowChecks::fault_problem(const Row& row) const {
+RowChecks::OfCell& RowChecks::cell_of(const Row& row) {
+  const auto [at, fresh] = cells_.try_emplace(row.cell_id);
+  if (fresh) {
+    const auto evidence = heading_.evidence.find(row.cell_id);
+    if (evidence != heading_.evidence.end()) at->second.evidence = &evidence->second;
+  }
+  return at->second;
+}
+
+std::optional<std::string> RowChecks::fault_problem(const Row& row, const OfCell& cell) {
   if (auto problem = status_problem(row)) return problem;
-  const auto evidence = heading_.evidence.find(row.cell_id);
-  const auto demand = evidence == heading_.evidence.end()
-                          ? ReadDemand{}
-                          : read_demand(evidence->second, row.padded_tokens);
+  const auto demand =
+      cell.evidence == nullptr ? ReadDemand{} : read_demand(*cell.evidence, row.padded_tokens);
   const auto fault = fault_of(row, demand);
   if (!fault) return std::nullopt;
   return fmt::format("{} ({})", fault->problem, fault->error_class);
 }
 
-std::optional<std::string> RowChecks::process_problem(const Row& row) {
+std::optional<std::string> RowChecks::process_problem(const Row& row, OfCell& cell) {
   if (!row.process) return std::nullopt;
-  int64_t& known = processes_[row.cell_id.str()];
+  int64_t& known = cell.processes;
   const int64_t last = std::max<int64_t>(known - 1, 0);
   if (*row.process < last || *row.process > known) {
     return fmt::format("expected process {}{}, found {}", last,
@@ -72,9 +79,10 @@ void RowChecks::add(const Row& row) {
     if (!problem) return;
     report(file, {fmt::format("{} row {}", metrics_name(row.phase), file.rows), *problem});
   };
-  hold(fault_problem(row));
-  hold(process_problem(row));
-  if (!repetitions_[row.cell_id.str()].add(row.repetition)) {
+  OfCell& cell = cell_of(row);
+  hold(fault_problem(row, cell));
+  hold(process_problem(row, cell));
+  if (!cell.repetitions.add(row.repetition)) {
     hold(fmt::format("expected each repetition of a cell once, found {} of {} again",
                      row.repetition, row.cell_id));
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "artifact/bundle.h"
@@ -49,16 +50,21 @@ class RowChecks {
     size_t found = 0;
     std::vector<VerifyProblem> problems = {};
   };
+  struct OfCell {
+    const Evidence* evidence = nullptr;  // null: the cell has none
+    SeenNumbers repetitions = {};
+    int64_t processes = 0;  // so far
+  };
   static void report(OfFile& file, const VerifyProblem& problem);
-  std::optional<std::string> fault_problem(const Row& row) const;
+  static std::optional<std::string> fault_problem(const Row& row, const OfCell& cell);
   // A cell's processes are numbered in the order in which they came.
-  std::optional<std::string> process_problem(const Row& row);
+  static std::optional<std::string> process_problem(const Row& row, OfCell& cell);
+  OfCell& cell_of(const Row& row);
 
   const Bundle& heading_;
   std::map<Phase, OfFile> files_;
   int64_t rows_ = 0;
-  std::map<std::string, SeenNumbers> repetitions_;  // by cell_id
-  std::map<std::string, int64_t> processes_;        // by cell_id: how many so far
+  std::unordered_map<std::string, OfCell> cells_;  // by cell_id
 };
 
 // "OBJECT: expected ..." as object and problem.

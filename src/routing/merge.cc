@@ -112,8 +112,11 @@ Result<Bundle> merge_runs(std::vector<Bundle> bundles) {
     }
     ASSAY_CHECK(check_same_study(bundles.front(), bundle));
   }
+  size_t rows = 0;
+  for (const Bundle& bundle : bundles) rows += bundle.rows.size();
   Bundle merged = std::move(bundles.front());
   if (bundles.size() == 1) return merged;
+  merged.rows.reserve(rows);
   RunOffsets offsets;
   for (Row& row : merged.rows) row.process = row.process.value_or(0);
   offsets = behind(merged.rows, offsets);

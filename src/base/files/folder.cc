@@ -145,7 +145,7 @@ class Lister {
   std::vector<FolderEntry> entries;
 
  private:
-  Result<FolderEntry> entry(int folder, const char* last, const std::string& name, int depth);
+  Result<FolderEntry> entry(int folder, const dirent& found, const std::string& name, int depth);
 
   const Folder& folder_;
 };
@@ -164,21 +164,26 @@ Result<size_t> Lister::list(Descriptor folder, const std::string& prefix, int de
     if (last == "." || last == "..") continue;
     ++count;
     const std::string name = prefix.empty() ? std::string(last) : prefix + "/" + found->d_name;
-    ASSAY_TRY(FolderEntry next, entry(fd, found->d_name, name, depth));
+    ASSAY_TRY(FolderEntry next, entry(fd, *found, name, depth));
     entries.push_back(std::move(next));
   }
 }
 
-Result<FolderEntry> Lister::entry(int folder, const char* last, const std::string& name,
+Result<FolderEntry> Lister::entry(int folder, const dirent& found, const std::string& name,
                                   int depth) {
+  const char* last = found.d_name;
   FolderEntry result{.name = name, .kind = FolderEntry::Kind::kOther, .what = {}};
-  struct stat info {};
-  if (::fstatat(folder, last, &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    return unreadable(folder_.path_of(name));
+  mode_t mode = DTTOIF(found.d_type);  // 0 where the file system doesn't say
+  if (mode == 0) {
+    struct stat info {};
+    if (::fstatat(folder, last, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      return unreadable(folder_.path_of(name));
+    }
+    mode = info.st_mode;
   }
-  result.what = file_kind(info.st_mode);
-  if (S_ISREG(info.st_mode)) result.kind = FolderEntry::Kind::kFile;
-  if (!S_ISDIR(info.st_mode)) return result;
+  result.what = file_kind(mode);
+  if (S_ISREG(mode)) result.kind = FolderEntry::Kind::kFile;
+  if (!S_ISDIR(mode)) return result;
   result.kind = FolderEntry::Kind::kFolder;
   if (depth == kMaxDepth) {
     return bad_input("{}: expected at most {} folders within one another, found more",

@@ -51,6 +51,25 @@ TEST(Json, AMemberThatComesTwiceIsRefused) {
   }
 }
 
+TEST(Json, BothReadersMakeTheSameTree) {
+  const Json::parser_callback_t all = [](int, Json::parse_event_t, Json&) { return true; };
+  for (const char* text :
+       {"[0, -0, 7, -7, 9223372036854775807, -9223372036854775808, 18446744073709551615]",
+        "[18446744073709551616, 1e2, -0.0, 0.1, 5e-324, 1.7976931348623157e308, 1e-400]",
+        R"(["", "\u00e9\ud83d\ude00\n\"\\/", "\u0000"])",
+        R"({"a": {"b": [[], {}, null, true, false]}})", "7", "\"x\"", " null ",
+        "\xef\xbb\xbf[1]"}) {
+    const auto quick = parse_json(text, "t");
+    const auto filtered = parse_json(text, "t", all);
+    ASSERT_TRUE(quick && filtered) << text;
+    EXPECT_EQ(*quick, *filtered) << text;
+    EXPECT_EQ(to_json_line(*quick), to_json_line(*filtered)) << text;
+    for (size_t i = 0; quick->is_array() && i < quick->size(); ++i) {
+      EXPECT_EQ((*quick)[i].type(), (*filtered)[i].type()) << text << " at " << i;
+    }
+  }
+}
+
 TEST(Json, AFilterDropsMembersAndElements) {
   std::vector<std::string> seen;
   const auto filter = [&](int depth, Json::parse_event_t event, Json& value) {

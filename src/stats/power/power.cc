@@ -1,11 +1,28 @@
 // Power and the minimum detectable effect by the noncentral t distribution.
 #include "stats/power/power.h"
 
+#include <array>
 #include <cmath>
 
 #include "stats/distributions/root.h"
 
 namespace assay::stats {
+namespace {
+
+// The smallest noncentrality that the test finds with that power.
+std::optional<double> detectable_shift(double df, double alpha, double power) {
+  const auto critical = student_t_quantile(1 - alpha / 2, df);
+  const auto reach = student_t_quantile(power, df);
+  if (!critical || !reach || !(power > alpha)) return std::nullopt;
+  const auto shortfall = [&](double shift) -> std::optional<double> {
+    const auto at = t_test_power(shift, {1, df}, alpha);
+    return at ? std::optional(*at - power) : std::nullopt;
+  };
+  // The guess is the root if the noncentral t were a t moved by its noncentrality.
+  return rising_root(shortfall, 0, *critical + *reach);
+}
+
+}  // namespace
 
 std::optional<double> t_test_power(double difference, const StandardError& error, double alpha) {
   const auto critical = student_t_quantile(1 - alpha / 2, error.df);
@@ -19,17 +36,16 @@ std::optional<double> t_test_power(double difference, const StandardError& error
 
 std::optional<double> minimum_detectable_difference(const StandardError& error, double alpha,
                                                     double power) {
-  const StandardError unit{1, error.df};
-  const auto critical = student_t_quantile(1 - alpha / 2, error.df);
-  const auto reach = student_t_quantile(power, error.df);
-  if (!critical || !reach || !(power > alpha)) return std::nullopt;
-  const auto shortfall = [&](double shift) -> std::optional<double> {
-    const auto at = t_test_power(shift, unit, alpha);
-    return at ? std::optional(*at - power) : std::nullopt;
+  // The pairs of a study mostly have the same degrees of freedom, and a root takes a dozen
+  // noncentral distributions: each thread keeps its last one.
+  struct KeptShift {
+    std::array<double, 3> of = {};  // df, alpha, power; no study has 0 degrees of freedom
+    std::optional<double> shift;
   };
-  // The guess is the root if the noncentral t were a t moved by its noncentrality.
-  const auto shift = rising_root(shortfall, 0, *critical + *reach);
-  return shift ? std::optional(*shift * error.value) : std::nullopt;
+  thread_local KeptShift kept;
+  const std::array<double, 3> of = {error.df, alpha, power};
+  if (kept.of != of) kept = {of, detectable_shift(error.df, alpha, power)};
+  return kept.shift ? std::optional(*kept.shift * error.value) : std::nullopt;
 }
 
 std::optional<int64_t> repetitions_needed(double d, double alpha, double power) {
