@@ -7,7 +7,7 @@
 namespace assay::stats {
 
 // Elements that keep_between may write beyond those it keeps.
-inline constexpr size_t kKeepSlack = 1;
+inline constexpr size_t kKeepSlack = 8;
 
 // Writes the values in [low, high] to `kept` (room for all of them and kKeepSlack more), in their
 // order, and counts those below `low`.

@@ -94,13 +94,16 @@ std::optional<double> quantile_unsorted(std::span<const double> sample, double p
   // three of their standard errors around the quantile.
   double guide[kGuide];
   for (size_t i = 0; i < kGuide; ++i) guide[i] = sample[i * (n / kGuide)];
-  std::ranges::sort(guide);
+  const auto guided = [&](double at) {
+    constexpr double kEnd = std::numeric_limits<double>::infinity();
+    if (at < 0) return -kEnd;
+    if (at >= kGuide) return kEnd;
+    std::ranges::nth_element(guide, guide + static_cast<size_t>(at));
+    return guide[static_cast<size_t>(at)];
+  };
   const double reach = 3 * std::sqrt(kGuide * p * (1 - p)) + 2;
-  const double from = std::floor(kGuide * p - reach);
-  const double to = std::ceil(kGuide * p + reach);
-  constexpr double kEnd = std::numeric_limits<double>::infinity();
-  const double low = from < 0 ? -kEnd : guide[static_cast<size_t>(from)];
-  const double high = to >= kGuide ? kEnd : guide[static_cast<size_t>(to)];
+  const double low = guided(std::floor(kGuide * p - reach));
+  const double high = guided(std::ceil(kGuide * p + reach));
   std::vector<double> kept;
   size_t below = 0;
   size_t count = 0;
