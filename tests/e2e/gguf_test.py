@@ -114,7 +114,7 @@ class GgufTest(ServeTest):
         self.succeed("run", "study.yaml", "-o", "bundle")
         rows = rows_of(self.folder / "bundle")
         self.assertEqual({row["status"] for row in rows}, {"ok"})
-        self.assertEqual({row["quantization"] for row in rows}, {"q8_0"})
+        self.assertEqual({row["quantization"] for row in rows}, {"Q8_0"})
         self.succeed("verify", "bundle")
         (self.folder / "taken.txt").write_text("mine")
         self.assert_refused(["model", "quantize", "tiny", "-t", "q8_0", "-o", "taken.txt"], "taken.txt")

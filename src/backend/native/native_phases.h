@@ -21,9 +21,9 @@ uint64_t phase_read_bytes(const engine::Session& session, const WireShape& shape
 // in fp8.
 Result<Json> measure_fp8_error(engine::Session& session, const engine::PromptBatch& prompts);
 
-// The prefill's token and those of the decode steps after it: new_tokens a row. [batch][new_tokens]
-Result<std::vector<std::vector<int32_t>>> greedy_tokens(engine::Session& session,
-                                                        const engine::PromptBatch& prompts,
-                                                        int64_t new_tokens);
+// The prefill's token and those of the decode steps after it: new_tokens a row. Of weights in
+// blocks, whose products round x, the logits of each choice too, by which parity tells a tie.
+Result<ParityReply> greedy_tokens(engine::Session& session, const engine::PromptBatch& prompts,
+                                  int64_t new_tokens);
 
 }  // namespace assay

@@ -176,7 +176,7 @@ class NativeWorker final : public Worker {
       return std::unexpected(
           ErrorReply{kNonFinite, "logits: expected finite values, found NaN or infinity", false});
     }
-    return ParityReply{std::move(tokens).value()};
+    return std::move(tokens).value();
   }
 
   WorkerResult<ProfileReply> profile(const ProfileRequest& request) override {
@@ -323,7 +323,7 @@ class NativeWorker final : public Worker {
     reply.weight_bytes = static_cast<int64_t>(session_->model().weight_bytes());
     reply.dtype = engine::dtype_name(session_->model().dtype());
     reply.quantization = session_->model().options().fp8 == engine::Fp8::kNone
-                             ? session_->model().block_formats()
+                             ? session_->model().quantization()
                              : "fp8";
     reply.threads = static_cast<int64_t>(session_->device().threads());
     reply.seconds = seconds_since(start_ns);

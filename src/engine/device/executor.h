@@ -55,6 +55,10 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
+  // Makes what its runs read beside the weights as they are loaded, which the first run does
+  // otherwise. An environment_error if memory ends.
+  virtual Status make_ready() { return {}; }
+
   // Runs the graph, extends the cache to kv_len positions and commits them. On an error (memory)
   // nothing is committed, and another executor may make the run instead.
   virtual Status run(const RunInputs& inputs, KvCache& cache) = 0;

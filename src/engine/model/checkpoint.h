@@ -40,6 +40,8 @@ struct CheckpointFiles {
   // Weights and biases whose output rows lie in the order of llama.cpp's RoPE, with their heads: of
   // a head the rows 2 i and 2 i + 1 are the engine's i and head_dim / 2 + i.
   std::map<std::string, int64_t> interleaved;
+  // The name of its mix of blocks, where the file states one: "Q4_K - Medium".
+  std::string quantization;
 
   // The view, or a copy's where its elements lie unaligned.
   TensorView aligned(const TensorView& view);
@@ -60,6 +62,7 @@ class Checkpoint {
   const std::vector<std::filesystem::path>& weight_files() const { return files_.weight_files; }
   // The name must be one of tensor_specs(config()): assert. Valid as long as the checkpoint.
   const TensorView& tensor(const std::string& name) const;
+  const std::string& quantization() const { return files_.quantization; }
   // CheckpointFiles::interleaved; 0: its rows are in the engine's order.
   int64_t interleaved_heads(const std::string& name) const;
   std::vector<TensorSpec> tensors() const;  // tensor_specs(config()), each in its own format

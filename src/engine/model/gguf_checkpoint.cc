@@ -269,6 +269,8 @@ Result<CheckpointFiles> read_gguf_bytes(std::span<const std::byte> bytes, std::s
     ASSAY_CHECK(add_tensor(tensor, bytes, object, files));
   }
   files.config.dtype = element_type(files);
+  ASSAY_TRY(const auto file_type, file.whole("general.file_type"));
+  files.quantization = mix_name(file_type.value_or(-1));
   return files;
 }
 

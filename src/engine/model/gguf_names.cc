@@ -7,6 +7,7 @@
 #include <array>
 #include <cassert>
 #include <span>
+#include <utility>
 
 namespace assay::engine {
 namespace {
@@ -93,6 +94,24 @@ std::string gguf_name(std::string_view name, Architecture architecture) {
                               names_of(architecture).layers, kFileLayers);
   assert(!found.empty());
   return found;
+}
+
+// llama-model-loader.cpp, llama_model_ftype_name().
+std::string_view mix_name(int64_t file_type) {
+  static constexpr std::array<std::pair<int64_t, std::string_view>, 10> kNames = {{
+      {2, "Q4_0"},
+      {3, "Q4_1"},
+      {7, "Q8_0"},
+      {8, "Q5_0"},
+      {9, "Q5_1"},
+      {14, "Q4_K - Small"},
+      {15, "Q4_K - Medium"},
+      {16, "Q5_K - Small"},
+      {17, "Q5_K - Medium"},
+      {18, "Q6_K"},
+  }};
+  const auto found = std::ranges::find(kNames, file_type, &decltype(kNames)::value_type::first);
+  return found == kNames.end() ? "" : found->second;
 }
 
 }  // namespace assay::engine

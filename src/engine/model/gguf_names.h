@@ -1,6 +1,7 @@
-// Names of tensors in GGUF files and in the engine.
+// Names of tensors in GGUF files and in the engine, and of mixes of formats.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,9 @@ namespace assay::engine {
 std::string engine_name(std::string_view name, Architecture architecture);
 // The other way, for the name of a tensor of this architecture.
 std::string gguf_name(std::string_view name, Architecture architecture);
+
+// llama.cpp's name of a mix of blocks by its "general.file_type", which its server and llama-bench
+// show: "Q4_K - Medium". Empty: no mix of formats that are read here.
+std::string_view mix_name(int64_t file_type);
 
 }  // namespace assay::engine

@@ -65,6 +65,17 @@ TEST_P(QuantizeTest, LogitsComeNearerWithMoreBits) {
   EXPECT_LT(q8, q4 / 4);
 }
 
+TEST_P(QuantizeTest, ItsMixHasTheNameThatLlamaCppShows) {
+  for (const auto& [type, name] : {std::pair<const char*, const char*>{"q8_0", "Q8_0"},
+                                   {"q4_0", "Q4_0"},
+                                   {"q4_k_m", "Q4_K - Medium"},
+                                   {"fp32", ""}}) {
+    const auto made = Checkpoint::open(quantized(folder_.folder(), type, type));
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->quantization(), name);
+  }
+}
+
 TEST_P(QuantizeTest, AFolderAndAFileOfTheSameWeightsGiveTheSameTensors) {
   const auto checkpoint = Checkpoint::open(folder_.folder());
   ASSERT_TRUE(checkpoint);

@@ -89,6 +89,12 @@ std::string Weights::block_formats() const {
   return text;
 }
 
+std::string Weights::quantization() const {
+  std::string formats = block_formats();
+  const std::string& stated = checkpoint_.quantization();
+  return formats.empty() || stated.empty() ? formats : stated;
+}
+
 std::vector<TensorSpec> Weights::tensors() const {
   std::vector<TensorSpec> specs = tensor_specs(config());
   for (TensorSpec& spec : specs) spec.format = tensor(spec.name).format;

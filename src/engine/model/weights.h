@@ -30,6 +30,8 @@ class Weights {
   std::vector<TensorSpec> tensors() const;  // tensor_specs(config()), each in its format here
   // Names of the formats of blocks, of most weights first: "q4_k+q6_k"; empty: none has blocks.
   std::string block_formats() const;
+  // The name of the mix as the file states it, else block_formats(); empty: none has blocks.
+  std::string quantization() const;
   uint64_t bytes() const { return bytes_; }  // in memory, all tensors
   // The name must be one of the model's: assert. Valid as long as the object, also when it is
   // moved.

@@ -55,9 +55,8 @@ Result<Batch> Batch::create(std::shared_ptr<Model> model, const BatchOptions& op
   const int64_t rows = options.slots + (batch.few_sizes_ ? 1 : 0);  // the last one is no slot
   ASSAY_TRY(batch.cache_, batch.model_->make_cache(CacheKind::kStatic, rows, options.capacity));
   batch.model_->rope(options.capacity);
-  if (options.compiled) {
-    ASSAY_CHECK(batch.compile());
-  }
+  if (options.compiled) ASSAY_CHECK(batch.compile());
+  if (!options.compiled || options.eager_too) ASSAY_CHECK(batch.model_->eager().make_ready());
   if (options.compiled && !options.eager_too) {
     ASSAY_TRY(batch.device_sampling_, batch.model_->device().make_sampling(
                                           rows, std::max(wider_step(options.slots), kMostPrompts),

@@ -83,6 +83,7 @@ Status Session::Impl::build_frames() {
     return bad_input("compile: expected a bucket from 0 to {}, found {}", kMostBucket,
                      frames.bucket);
   }
+  if (!frames.prefill || !frames.decode) ASSAY_CHECK(model->eager().make_ready());
   if (!frames.prefill && !frames.decode) return {};
   ASSAY_TRY(compiler, model->compiler());
   if (frames.prefill) prefill_frame.emplace(FrameKind::kPrefill, cache_kind, frames, *compiler);

@@ -107,7 +107,7 @@ Status EagerExecutor::run(const RunInputs& inputs, KvCache& cache) {
   assert(rows_fit(inputs));
   for (const ValueId id : graph_.outputs) slots_[id].buffer = Buffer();
   bind_inputs(inputs);
-  ASSAY_CHECK(pack_blocks());
+  ASSAY_CHECK(make_ready());
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     ASSAY_CHECK(allocate_outputs(graph_.nodes[i], inputs.dims));
     ASSAY_CHECK(execute(graph_.nodes[i], inputs, cache));
@@ -132,9 +132,10 @@ void EagerExecutor::split(const Node& node, const DimValues& dims) {
   }
 }
 
-// In the first run, because compiled steps have copies of their own, and often nothing runs here.
-Status EagerExecutor::pack_blocks() {
-  if (std::exchange(is_packed_, true) || blocks_.linear == nullptr) return {};
+// Not when it is made, because compiled steps have copies of their own, and often nothing runs
+// here.
+Status EagerExecutor::make_ready() {
+  if (is_packed_ || blocks_.linear == nullptr) return {};
   for (const Node& node : graph_.nodes) {
     if (node.op != OpKind::kLinear) continue;
     const TensorView& weight = weights_[node.inputs[1]];
@@ -147,6 +148,7 @@ Status EagerExecutor::pack_blocks() {
     packed_[node.inputs[1]] = {
         .format = weight.format, .inputs = weight.shape[1], .outputs = outputs, .tiles = tiles};
   }
+  is_packed_ = true;
   return {};
 }
 

@@ -34,6 +34,8 @@ class EagerExecutor final : public Executor {
   EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops, BufferPool& memory,
                 BlockProducts blocks);
 
+  // Packs the weights in blocks of its products.
+  Status make_ready() override;
   Status run(const RunInputs& inputs, KvCache& cache) override;
   std::span<const float> output_f32(size_t index) const override;
   std::span<const int32_t> output_i32(size_t index) const override;
@@ -53,7 +55,6 @@ class EagerExecutor final : public Executor {
   void bind_inputs(const RunInputs& inputs);
   Status allocate_outputs(const Node& node, const DimValues& dims);
   Status execute(const Node& node, const RunInputs& inputs, KvCache& cache);
-  Status pack_blocks();
   Status linear(const Node& node, const DimValues& dims);
   void split(const Node& node, const DimValues& dims);
 
@@ -69,7 +70,7 @@ class EagerExecutor final : public Executor {
   BufferPool& memory_;
   BlockProducts blocks_;
   bool is_packed_ = false;
-  std::map<ValueId, cpu::BlockWeight> packed_;  // of products; since the first run
+  std::map<ValueId, cpu::BlockWeight> packed_;  // of products, once it is ready
   std::vector<Slot> slots_;                     // by value
   std::vector<TensorView> weights_;             // by value; empty if it isn't a weight
   std::vector<std::vector<ValueId>> frees_;     // by node: values whose memory no later node reads

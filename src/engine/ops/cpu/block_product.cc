@@ -1,5 +1,5 @@
-// A tile is decoded once for all of its rows into the second-level cache, where the matrix tiles
-// read it.
+// A tile is decoded once for all of its rows into the second-level cache, where their product reads
+// it.
 #include "engine/ops/cpu/block_product.h"
 
 #include <algorithm>
@@ -11,18 +11,25 @@
 
 namespace assay::engine::cpu {
 
+double block_rounding() {
+  constexpr double kBf16 = 1.0 / 512, kIntegers = 0.5 / QuantizedBlock::kLargest;
+  return panel_x_dtype(DType::kBF16) == DType::kBF16 ? kBf16 : kIntegers;
+}
+
 BlockInputs::BlockInputs(int64_t rows, int64_t inputs)
     : inputs_(inputs),
-      in_integers_(rows <= kMostIntegerRows || !panel_uses_tiles(DType::kBF16)),
-      row_bytes_(in_integers_ ? inputs / QuantizedBlock::kValues *
-                                    static_cast<int64_t>(sizeof(QuantizedBlock))
-                              : panel_row_pitch(inputs, DType::kBF16) *
-                                    static_cast<int64_t>(dtype_size_bytes(DType::kBF16))) {}
+      in_integers_(rows <= kMostIntegerRows),
+      dtype_(panel_x_dtype(DType::kBF16)),
+      row_bytes_(
+          in_integers_
+              ? inputs / QuantizedBlock::kValues * static_cast<int64_t>(sizeof(QuantizedBlock))
+              : panel_row_pitch(inputs, dtype_) * static_cast<int64_t>(dtype_size_bytes(dtype_))) {}
 
 // Inputs are whole blocks, so no zeros have to follow them (panel_row_inputs()).
 void BlockInputs::make(const float* x, std::byte* row) const {
   if (in_integers_) return quantize(x, inputs_, reinterpret_cast<QuantizedBlock*>(row));
-  round_to_bf16(x, inputs_, reinterpret_cast<uint16_t*>(row));
+  if (dtype_ == DType::kBF16) return round_to_bf16(x, inputs_, reinterpret_cast<uint16_t*>(row));
+  std::copy_n(x, inputs_, reinterpret_cast<float*>(row));
 }
 
 void block_product(const BlockInputs& form, const BlockProduct& p, float* scratch) {
@@ -40,22 +47,23 @@ void block_product(const BlockInputs& form, const BlockProduct& p, float* scratc
   for (int64_t t = 0; t < p.tile_count; ++t) {
     tile_to_bf16(p.format, p.tiles + static_cast<size_t>(t) * tile_bytes, p.inputs,
                  reinterpret_cast<uint16_t*>(scratch));
-    panel_product({.x = p.x,
-                   .x_dtype = DType::kBF16,
-                   .x_pitch = form.row_bytes() / 2,
-                   .rows = p.rows,
-                   .inputs = p.inputs,
-                   .panels = reinterpret_cast<const std::byte*>(scratch),
-                   .dtype = DType::kBF16,
-                   .panel_count = 1,
-                   .out = p.out + t * Packing::kPanel,
-                   .out_pitch = p.out_pitch},
-                  nullptr);  // of widened panels alone
+    panel_product(
+        {.x = p.x,
+         .x_dtype = form.dtype(),
+         .x_pitch = form.row_bytes() / static_cast<int64_t>(dtype_size_bytes(form.dtype())),
+         .rows = p.rows,
+         .inputs = p.inputs,
+         .panels = reinterpret_cast<const std::byte*>(scratch),
+         .dtype = DType::kBF16,
+         .panel_count = 1,
+         .out = p.out + t * Packing::kPanel,
+         .out_pitch = p.out_pitch},
+        scratch + p.inputs * Packing::kPanel / 2);
   }
 }
 
 int64_t block_scratch_floats(int64_t inputs) {
-  return inputs * Packing::kPanel / 2;
+  return inputs * Packing::kPanel / 2 + panel_scratch_floats();
 }
 
 }  // namespace assay::engine::cpu

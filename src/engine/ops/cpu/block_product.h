@@ -1,5 +1,5 @@
-// Products of any number of rows with tiles of a weight in blocks, on the calling thread alone: by
-// integers, or, of many rows where the processor has matrix tiles, by bf16.
+// Products of any number of rows with tiles of a weight in blocks, on the calling thread alone: of
+// few rows by integers, of more by panels of bf16.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,14 @@
 
 namespace assay::engine::cpu {
 
-// Products of more rows than this go through bf16 where the processor has matrix tiles: decoding a
-// tile takes as long as the integer products of some ten rows.
+// Products of more rows than this go through bf16: decoding a tile takes as long as the integer
+// products of some ten rows.
 inline constexpr int64_t kMostIntegerRows = 8;
+
+// The rounding of x in these products, relative to the value or to the largest beside it: half a
+// step, the larger of the two forms'. Products of the same x whose last bits differ may differ by
+// so much, as eager and compiled steps' do.
+double block_rounding();
 
 // The form of x in a product of `rows` rows, each row made once for all tiles.
 class BlockInputs {
@@ -19,14 +24,16 @@ class BlockInputs {
   BlockInputs(int64_t rows, int64_t inputs);
 
   bool in_integers() const { return in_integers_; }
+  // The type of x where it isn't in integers: panel_x_dtype() of bf16.
+  DType dtype() const { return dtype_; }
   int64_t row_bytes() const { return row_bytes_; }
-  // Row of x, [inputs], to row_bytes(), which begin at an even address (of integers, at a multiple
-  // of 4).
+  // Row of x, [inputs], to row_bytes(), which begin at a multiple of 4.
   void make(const float* x, std::byte* row) const;
 
  private:
   int64_t inputs_;
   bool in_integers_;
+  DType dtype_;
   int64_t row_bytes_;
 };
 

@@ -1,11 +1,12 @@
-// A register's dword lane holds four inputs of one output, so one instruction (VNNI) multiplies
-// and sums them for 16 outputs, and a broadcast dword is four values of x. Values are unsigned, as
-// the instruction wants, and the format's zero is subtracted from where the sum begins. The four
-// groups of a tile are four streams of memory (engine/memory/read_ahead.h).
+// A register's dword lane holds four inputs of one output, so two instructions (VNNI) multiply and
+// sum them for 16 outputs: with the upper and with the lower bytes of four values of x, a broadcast
+// dword each. Without VNNI such a dword is two values of x, for a product of pairs. Weights are
+// unsigned, as the instruction wants, and the format's zero is subtracted from where the sum
+// begins. The four groups of a tile are four streams of memory (engine/memory/read_ahead.h).
 #include "engine/ops/cpu/quantized_product.h"
 
+#include <array>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -44,51 +45,73 @@ HWY_INLINE VWords in_each(uint32_t word) {
   return hn::Set(Words(), word);
 }
 
-// sum + the products of each lane's four unsigned bytes, of `bits` bits, with four signed ones, of
-// -127 to 127.
+// Sums of each lane's values times the integers of x: an output's, from `start` on.
 #if HWY_TARGET == HWY_AVX3_DL
-template <int bits>
-HWY_INLINE VInts add_dot(VInts sum, VWords w, VInts x) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
-  return sum;
+class Dots {
+ public:
+  HWY_INLINE explicit Dots(int32_t start) : high_(hn::Zero(Ints())), low_(hn::Set(Ints(), start)) {}
+  // Four unsigned bytes a lane, and the words of four integers.
+  HWY_INLINE void add(VWords w, const int32_t* words) {
+    const VInts high = hn::Set(Ints(), words[0]), low = hn::Set(Ints(), words[1]);
+    asm("vpdpbusd %2, %1, %0" : "+v"(high_.raw) : "v"(w.raw), "v"(high.raw));
+    asm("vpdpbusd %2, %1, %0" : "+v"(low_.raw) : "v"(w.raw), "v"(low.raw));
+  }
+  HWY_INLINE VInts sum() const { return hn::Add(hn::ShiftLeft<8>(high_), low_); }
+
+ private:
+  VInts high_, low_;
+};
+// The upper bytes of four integers, then the lower ones: 256 times the first and the second, both
+// with their signs, are the integer.
+HWY_INLINE void put_words(const int32_t* integers, int32_t* words) {
+  const hn::CappedTag<int32_t, 16> d;
+  const hn::CappedTag<int8_t, 16> bytes;
+  const hn::CappedTag<int32_t, 4> four;
+  for (int i = 0; i < 32; i += 16) {
+    const auto all = hn::LoadU(d, integers + i);
+    const auto low = hn::ShiftRight<24>(hn::ShiftLeft<24>(all));
+    const auto high = hn::ShiftRight<8>(hn::Sub(all, low));
+    const auto highs = hn::BitCast(four, hn::DemoteTo(bytes, high));
+    const auto lows = hn::BitCast(four, hn::DemoteTo(bytes, low));
+    hn::StoreU(hn::InterleaveLower(four, highs, lows), four, words + i / 2);
+    hn::StoreU(hn::InterleaveUpper(four, highs, lows), four, words + i / 2 + 4);
+  }
 }
-#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || \
-    HWY_TARGET == HWY_SSSE3
+#else
+class Dots {
+ public:
+  HWY_INLINE explicit Dots(int32_t start) : sum_(hn::Set(Ints(), start)) {}
+  HWY_INLINE void add(VWords w, const int32_t* words) {
+    add_pairs(hn::And(w, in_each(0x00ff00ff)), hn::Set(Ints(), words[0]));
+    add_pairs(hn::And(hn::ShiftRight<8>(w), in_each(0x00ff00ff)), hn::Set(Ints(), words[1]));
+  }
+  HWY_INLINE VInts sum() const { return sum_; }
+
+ private:
+  // Products of 16 bits with 16 bits, two a lane.
+  HWY_INLINE void add_pairs(VWords w, VInts x) {
 #if HWY_TARGET == HWY_AVX3
-#define ASSAY_X86(name) _mm512_##name
+    sum_ = hn::Add(sum_, VInts{_mm512_madd_epi16(w.raw, x.raw)});
 #elif HWY_TARGET == HWY_AVX2
-#define ASSAY_X86(name) _mm256_##name
+    sum_ = hn::Add(sum_, VInts{_mm256_madd_epi16(w.raw, x.raw)});
+#elif HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+    sum_ = hn::Add(sum_, VInts{_mm_madd_epi16(w.raw, x.raw)});
 #else
-#define ASSAY_X86(name) _mm_##name
+    const Ints d;
+    const auto first = hn::BitCast(d, hn::And(w, in_each(0xffff)));
+    const auto second = hn::BitCast(d, hn::ShiftRight<16>(w));
+    sum_ = hn::Add(sum_, hn::Mul(first, hn::ShiftRight<16>(hn::ShiftLeft<16>(x))));
+    sum_ = hn::Add(sum_, hn::Mul(second, hn::ShiftRight<16>(x)));
 #endif
-template <int bits>
-HWY_INLINE VInts add_dot(VInts sum, VWords w, VInts x) {
-  if constexpr (bits < 8) {  // else the sum of two products may need more than 16 bits
-    const auto pairs = ASSAY_X86(maddubs_epi16)(w.raw, x.raw);
-    return hn::Add(sum, VInts{ASSAY_X86(madd_epi16)(pairs, ASSAY_X86(set1_epi16)(1))});
   }
-  const hn::Repartition<int16_t, Ints> d16;
-  const auto even = hn::And(w, in_each(0x00ff00ff));
-  const auto odd = hn::And(hn::ShiftRight<8>(w), in_each(0x00ff00ff));
-  const auto x16 = hn::BitCast(d16, x);
-  const auto x_even = hn::ShiftRight<8>(hn::ShiftLeft<8>(x16));
-  const auto x_odd = hn::ShiftRight<8>(x16);
-  sum = hn::Add(sum, VInts{ASSAY_X86(madd_epi16)(even.raw, x_even.raw)});
-  return hn::Add(sum, VInts{ASSAY_X86(madd_epi16)(odd.raw, x_odd.raw)});
-}
-#undef ASSAY_X86
-#else
-template <int bits>
-HWY_INLINE VInts add_dot(VInts sum, VWords w, VInts x) {
-  const Ints d;
-  for (int k = 0; k < 4; ++k) {
-    const auto value = hn::BitCast(d, hn::And(w, in_each(0xff)));
-    const auto input = hn::ShiftRight<24>(hn::ShiftLeft<24>(x));
-    sum = hn::Add(sum, hn::Mul(value, input));
-    w = hn::ShiftRight<8>(w);
-    x = hn::ShiftRight<8>(x);
+  VInts sum_;
+};
+// Integers 0 and 2 of four, then 1 and 3.
+HWY_INLINE void put_words(const int32_t* integers, int32_t* words) {
+  for (int i = 0; i < 32; i += 4) {
+    words[i / 2] = (integers[i] & 0xffff) | integers[i + 2] * 0x10000;
+    words[i / 2 + 1] = (integers[i + 1] & 0xffff) | integers[i + 3] * 0x10000;
   }
-  return sum;
 }
 #endif
 
@@ -208,39 +231,33 @@ HWY_INLINE void for_vectors(const Visit& visit) {
   }
 }
 
-HWY_INLINE VInts four_values(const cpu::QuantizedBlock& x, int v) {
-  int32_t word;
-  std::memcpy(&word, x.values.data() + 4 * v, sizeof word);
-  return hn::Set(Ints(), word);
-}
-
 // sums[r, lane] += the products of one cell with a block of each row of x.
 template <WeightFormat format, int64_t rows>
 HWY_INLINE void add_cell(const uint8_t* cell, const Scales<format>& scales,
                          const cpu::QuantizedBlock* x, int64_t x_pitch, float* sums,
                          int64_t pitch) {
   constexpr int kHalves = Scales<format>::kHalves, kEach = 8 / kHalves;
-  const Ints d;
   const Floats f;
   VFloats totals[rows];
   for (int64_t r = 0; r < rows; ++r) totals[r] = hn::LoadU(f, sums + r * pitch);
   for_vectors<0, kHalves>([&](auto half) HWY_ATTR {
-    VInts dots[rows];
+    std::array<int32_t, rows> starts;
     for (int64_t r = 0; r < rows; ++r) {
       const auto& halves = x[r * x_pitch].half_sums;
       const int32_t sum = kHalves == 2 ? halves[half()] : halves[0] + halves[1];
-      dots[r] = hn::Set(d, -kPacked<format>.zero * sum);
+      starts[r] = -kPacked<format>.zero * sum;
     }
-    for_vectors<half() * kEach, (half() + 1) * kEach>([&](auto v) HWY_ATTR {
-      const VWords values = values_of<kPacked<format>.bits, v()>(cell);
-      for (int64_t r = 0; r < rows; ++r) {
-        dots[r] = add_dot<kPacked<format>.bits>(dots[r], values, four_values(x[r * x_pitch], v()));
-      }
-    });
-    for (int64_t r = 0; r < rows; ++r) {
-      const auto scaled = hn::Mul(hn::ConvertTo(f, dots[r]), scales.scale(half()));
-      totals[r] = hn::MulAdd(scaled, hn::Set(f, x[r * x_pitch].scale), totals[r]);
+    [&]<int64_t... r>(std::integer_sequence<int64_t, r...>) HWY_ATTR {
+      Dots dots[] = {Dots(starts[r])...};
+      for_vectors<half() * kEach, (half() + 1) * kEach>([&](auto v) HWY_ATTR {
+        const VWords values = values_of<kPacked<format>.bits, v()>(cell);
+        (dots[r].add(values, x[r * x_pitch].words.data() + 2 * v()), ...);
+      });
+      ((totals[r] = hn::MulAdd(hn::Mul(hn::ConvertTo(f, dots[r].sum()), scales.scale(half())),
+                               hn::Set(f, x[r * x_pitch].scale), totals[r])),
+       ...);
     }
+    (std::make_integer_sequence<int64_t, rows>());
   });
   for (int64_t r = 0; r < rows; ++r) {
     if constexpr (kPacked<format>.has_minimum) {
@@ -383,28 +400,29 @@ void tile_to_bf16(WeightFormat format, const std::byte* tile, int64_t inputs, ui
 }
 
 void quantize_block(const float* x, cpu::QuantizedBlock& block) {
+  constexpr int64_t kValues = cpu::QuantizedBlock::kValues;
   const Floats f;
   const Ints d;
-  const hn::Rebind<int8_t, Floats> bytes;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   auto largest = hn::Zero(d);  // as bits, which are in the order of the values' sizes
-  for (int64_t i = 0; i < cpu::QuantizedBlock::kValues; i += lanes) {
+  for (int64_t i = 0; i < kValues; i += lanes) {
     largest = hn::Max(largest, hn::BitCast(d, hn::Abs(hn::LoadU(f, x + i))));
   }
   const int32_t bits = hn::GetLane(hn::MaxOfLanes(d, largest));
   constexpr auto kInfinity = std::bit_cast<int32_t>(std::numeric_limits<float>::infinity());
   const bool finite = bits < kInfinity;
-  const float scale = std::bit_cast<float>(bits) / 127;
+  const float scale = std::bit_cast<float>(bits) / cpu::QuantizedBlock::kLargest;
   const bool none = !finite || scale < std::numeric_limits<float>::min();
   const auto inverse = hn::Set(f, none ? 0.0f : 1 / scale);
   block.half_sums = {0, 0};
-  for (int64_t i = 0; i < cpu::QuantizedBlock::kValues; i += lanes) {
-    const auto value = hn::LoadU(f, x + i);
-    auto rounded = hn::NearestInt(hn::Mul(value, inverse));
+  std::array<int32_t, kValues> integers;
+  for (int64_t i = 0; i < kValues; i += lanes) {
+    auto rounded = hn::NearestInt(hn::Mul(hn::LoadU(f, x + i), inverse));
     if (none) rounded = hn::Zero(d);
-    hn::StoreU(hn::DemoteTo(bytes, rounded), bytes, block.values.data() + i);
+    hn::StoreU(rounded, d, integers.data() + i);
     block.half_sums[static_cast<size_t>(i / 16)] += hn::GetLane(hn::SumOfLanes(d, rounded));
   }
+  put_words(integers.data(), block.words.data());
   block.scale = finite ? (none ? 0 : scale) : std::numeric_limits<float>::quiet_NaN();
   block.sum = block.scale * static_cast<float>(block.half_sums[0] + block.half_sums[1]);
 }

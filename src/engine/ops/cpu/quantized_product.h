@@ -1,5 +1,5 @@
-// Products with weights in blocks: rows of activations are rounded to int8 blocks once, and their
-// integer dot products with the weights' own values are scaled and summed in fp32.
+// Products with weights in blocks: rows of activations are rounded to blocks of 16-bit integers
+// once, and their integer dot products with the weights' own values are scaled and summed in fp32.
 #pragma once
 
 #include <array>
@@ -10,17 +10,21 @@
 
 namespace assay::engine::cpu {
 
-// 32 activations: x[i] is about scale * values[i].
+// 32 activations: x[i] is about scale * (an integer of -32512 to 32512). Rounding to 8 bits instead
+// would cost as much quality as a weight's bit does (docs/engine-figures.md), and would make the
+// tokens depend on the last bits of x, in which two orders of the same sums differ.
 struct QuantizedBlock {
   static constexpr int64_t kValues = 32;
-  std::array<int8_t, kValues> values;  // -127 to 127
-  float scale;                         // max |x| / 127; NaN if an x is infinite or NaN
-  float sum;                           // scale times the sum of the values
-  std::array<int32_t, 2> half_sums;    // of the first 16 values and the last
+  static constexpr int64_t kLargest = 127 * 256;
+  // Two for four integers, in the order in which this processor multiplies them.
+  std::array<int32_t, kValues / 2> words;
+  float scale;                       // max |x| / kLargest; NaN if an x is infinite or NaN
+  float sum;                         // scale times the sum of the integers
+  std::array<int32_t, 2> half_sums;  // of the first 16 integers and the last
 };
 
-// blocks[i] = x[32 i] on, each to the nearest; |error| <= scale / 2 (1 + 1e-6). A block whose
-// largest is below 1e-36 is zeros. `inputs` is a multiple of 32: assert.
+// blocks[i] = x[32 i] on, each to the nearest; |error| <= scale / 2 (1 + 1e-2). A block whose
+// largest is below 4e-34 is zeros. `inputs` is a multiple of 32: assert.
 void quantize(const float* x, int64_t inputs, QuantizedBlock* blocks);
 
 // Tiles of a packed weight (quantized_layout.h), one behind the other:
@@ -38,8 +42,7 @@ struct QuantizedProduct {
 void quantized_product(const QuantizedProduct& product);
 
 // A tile as a panel of bf16 (Packing in weight_layout.h), each value to the nearest; 64-byte
-// aligned. A product of many rows by the processor's tiles takes less time than one of integers,
-// whose sums of each 32 inputs have scales of their own.
+// aligned. A product of many rows by pairs of bf16 takes less time than one of integers.
 void tile_to_bf16(WeightFormat format, const std::byte* tile, int64_t inputs, uint16_t* panel);
 
 }  // namespace assay::engine::cpu

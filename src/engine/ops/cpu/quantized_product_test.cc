@@ -130,28 +130,24 @@ std::vector<float> multiplied(const Weight& weight, const std::vector<cpu::Quant
   return out;
 }
 
-// Both bounds of a product: against the rounded x nothing but fp32's own rounding, and against x
-// itself half a step of x for each weight.
+// Half a step of x for each weight, and fp32's own rounding.
 void expect_products(const Weight& weight, const std::vector<float>& x, int64_t rows) {
   const auto blocks = quantized(x);
   const auto out = multiplied(weight, blocks, rows);
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t o = 0; o < weight.outputs; ++o) {
-      double exact = 0, rounded = 0, magnitude = 0, steps = 0;
+      double exact = 0, magnitude = 0, steps = 0;
       for (int64_t i = 0; i < weight.inputs; ++i) {
-        const double w = weight.row(o)[i];
-        const auto& block = blocks[static_cast<size_t>((r * weight.inputs + i) / 32)];
-        const double scale = block.scale, value = block.values[static_cast<size_t>(i % 32)];
-        exact += w * x[static_cast<size_t>(r * weight.inputs + i)];
-        rounded += w * scale * value;
-        magnitude += std::fabs(w * scale * value);
-        // The integers sum values with the format's zero, which may be 128 of 127 steps.
-        magnitude += scale * std::fabs(w);
+        const auto at = static_cast<size_t>(r * weight.inputs + i);
+        const double w = weight.row(o)[i], scale = blocks[at / 32].scale;
+        exact += w * x[at];
+        // The integers sum values with the format's zero, which are larger than the weight.
+        magnitude += std::fabs(w) * (std::fabs(x[at]) + scale * cpu::QuantizedBlock::kLargest / 8);
         steps += 0.5 * scale * std::fabs(w);
       }
       const double found = out[static_cast<size_t>(r * (weight.tiles * kPanel + 3) + o)];
-      ASSERT_NEAR(found, rounded, 2e-5 * magnitude + 1e-9) << "row " << r << ", output " << o;
-      ASSERT_NEAR(found, exact, steps * (1 + 1e-5) + 2e-5 * magnitude + 1e-9);
+      ASSERT_NEAR(found, exact, steps * 1.01 + 5e-6 * magnitude + 1e-9)
+          << "row " << r << ", output " << o;
     }
   }
 }
@@ -203,10 +199,10 @@ TEST_F(QuantizedProduct, KeepsEveryBitOfEveryWeight) {
     const Weight weight = random_weight(random, format, 2 * traits(format).block_values, 70);
     for (int64_t i = 0; i < weight.inputs; ++i) {
       std::vector<float> x(static_cast<size_t>(weight.inputs));
-      x[static_cast<size_t>(i)] = 127;  // its own step: the product is the value
+      x[static_cast<size_t>(i)] = 128;  // the product is the value times that
       const auto out = multiplied(weight, quantized(x), 1);
       for (int64_t o = 0; o < weight.outputs; ++o) {
-        const double expected = 127 * double{weight.row(o)[i]};
+        const double expected = 128 * double{weight.row(o)[i]};
         // The sum of a format's zero or minimum with the value may cancel.
         ASSERT_NEAR(out[static_cast<size_t>(o)], expected, 5e-4 + 1e-6 * std::fabs(expected))
             << i << ", " << o;
@@ -291,26 +287,42 @@ TEST_F(QuantizedProduct, APanelHasEachValueToTheNearest) {
   });
 }
 
+// Output i of the weight is x[i] as it was rounded.
+Weight identity(int64_t inputs) {
+  const FormatTraits& t = traits(WeightFormat::kQ8_0);
+  std::vector<std::byte> bytes(static_cast<size_t>(inputs * inputs / t.block_values) *
+                               t.block_bytes);
+  for (size_t i = 0; i < static_cast<size_t>(inputs); ++i) {
+    const size_t block = (i * static_cast<size_t>(inputs) + i) / 32 * t.block_bytes;
+    put_half(&bytes[block], 1);
+    bytes[block + 2 + i % 32] = std::byte{1};
+  }
+  return {WeightFormat::kQ8_0, inputs, inputs, bytes};
+}
+
 TEST_F(QuantizedProduct, RoundsXToTheNearestStep) {
   on_every_target([] {
     Random random(2);
+    const Weight same = identity(96);
     for (const float size : {1.0f, 1e-30f, 3e30f}) {
       std::vector<float> x = random_rows(random, 96);
       for (float& value : x) value *= size;
       for (size_t i = 32; i < 64; ++i) x[i] = 0;
       const auto blocks = quantized(x);
+      const auto rounded = multiplied(same, blocks, 1);
       for (size_t b = 0; b < blocks.size(); ++b) {
+        const double step = blocks[b].scale;
         double largest = 0;
         std::array<int32_t, 2> sums = {};
         for (size_t i = 0; i < 32; ++i) {
-          const double value = x[32 * b + i], step = blocks[b].scale;
-          ASSERT_NEAR(step * blocks[b].values[i], value, step / 2 * (1 + 1e-5)) << b << ", " << i;
+          const double value = x[32 * b + i], found = rounded[32 * b + i];
+          ASSERT_NEAR(found, value, step / 2 * 1.01) << b << ", " << i;
           largest = std::max(largest, std::fabs(value));
-          sums[i / 16] += blocks[b].values[i];
+          if (step > 0) sums[i / 16] += static_cast<int32_t>(std::lround(found / step));
         }
-        EXPECT_NEAR(blocks[b].scale * 127, largest, 1e-6 * largest);
+        EXPECT_NEAR(step * cpu::QuantizedBlock::kLargest, largest, 1e-6 * largest);
         EXPECT_EQ(blocks[b].half_sums, sums);
-        EXPECT_NEAR(blocks[b].sum, double{blocks[b].scale} * (sums[0] + sums[1]),
+        EXPECT_NEAR(blocks[b].sum, step * (sums[0] + sums[1]),
                     1e-6 * std::fabs(double{blocks[b].sum}));
       }
     }
@@ -334,7 +346,7 @@ TEST_F(QuantizedProduct, AnXThatIsNoNumberMakesAllOfItsRowNoNumbers) {
     }
     std::vector<float> tiny(32, 1e-39f);
     EXPECT_EQ(quantized(tiny)[0].scale, 0);
-    EXPECT_EQ(quantized(tiny)[0].values[0], 0);
+    EXPECT_EQ(quantized(tiny)[0].words, decltype(cpu::QuantizedBlock::words)());
   });
 }
 
