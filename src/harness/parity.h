@@ -21,9 +21,10 @@ struct ParityTokens {
 };
 using ParityAnswer = ClientResult<ParityTokens>;
 
-// In fp16 and bf16 two orders of the same sums choose different tokens where the first few logits
-// are close. A difference is a tie, and ends its sequence without failing it, if the baseline's own
-// logit of the token found is within this many roundings of that of the token it chose.
+// In fp16 and bf16, and with weights in blocks, two orders of the same sums choose different tokens
+// where the first few logits are close. A difference is a tie, and ends its sequence without
+// failing it, if the baseline's own logit of the token found is within this many roundings of that
+// of the token it chose.
 inline constexpr double kTieRoundings = 16;
 
 // A cell of n new tokens, in any phase, makes n + 1 a sequence: the one that the prefill leads to

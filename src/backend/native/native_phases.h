@@ -21,8 +21,8 @@ uint64_t phase_read_bytes(const engine::Session& session, const WireShape& shape
 // in fp8.
 Result<Json> measure_fp8_error(engine::Session& session, const engine::PromptBatch& prompts);
 
-// The prefill's token and those of the decode steps after it: new_tokens a row. Of weights in
-// blocks, whose products round x, the logits of each choice too, by which parity tells a tie.
+// The prefill's token and those of the decode steps after it: new_tokens a row. Products with
+// weights in blocks round x, so with these the logits of each choice too, which show a tie.
 Result<ParityReply> greedy_tokens(engine::Session& session, const engine::PromptBatch& prompts,
                                   int64_t new_tokens);
 

@@ -46,28 +46,60 @@ HWY_INLINE VWords in_each(uint32_t word) {
 }
 
 // Sums of each lane's values times the integers of x: an output's, from `start` on.
-#if HWY_TARGET == HWY_AVX3_DL
 class Dots {
  public:
-  HWY_INLINE explicit Dots(int32_t start) : high_(hn::Zero(Ints())), low_(hn::Set(Ints(), start)) {}
-  // Four unsigned bytes a lane, and the words of four integers.
+  HWY_INLINE explicit Dots(int32_t start) : low_(hn::Set(Ints(), start)), high_(hn::Zero(Ints())) {}
+
+  // Four unsigned bytes a lane, and the two words of four integers (put_words()).
   HWY_INLINE void add(VWords w, const int32_t* words) {
-    const VInts high = hn::Set(Ints(), words[0]), low = hn::Set(Ints(), words[1]);
-    asm("vpdpbusd %2, %1, %0" : "+v"(high_.raw) : "v"(w.raw), "v"(high.raw));
-    asm("vpdpbusd %2, %1, %0" : "+v"(low_.raw) : "v"(w.raw), "v"(low.raw));
+    const VInts first = hn::Set(Ints(), words[0]), second = hn::Set(Ints(), words[1]);
+#if HWY_TARGET == HWY_AVX3_DL
+    asm("vpdpbusd %2, %1, %0" : "+v"(high_.raw) : "v"(w.raw), "v"(first.raw));
+    asm("vpdpbusd %2, %1, %0" : "+v"(low_.raw) : "v"(w.raw), "v"(second.raw));
+#else
+    add_pairs(hn::And(w, in_each(0x00ff00ff)), first);
+    add_pairs(hn::And(hn::ShiftRight<8>(w), in_each(0x00ff00ff)), second);
+#endif
   }
-  HWY_INLINE VInts sum() const { return hn::Add(hn::ShiftLeft<8>(high_), low_); }
+
+  HWY_INLINE VInts sum() const {
+#if HWY_TARGET == HWY_AVX3_DL
+    return hn::Add(hn::ShiftLeft<8>(high_), low_);
+#else
+    return low_;
+#endif
+  }
 
  private:
-  VInts high_, low_;
+  // Products of 16 bits with 16 bits, two a lane.
+  HWY_INLINE void add_pairs(VWords w, VInts x) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+    low_ = hn::Add(low_, VInts{_mm512_madd_epi16(w.raw, x.raw)});
+#elif HWY_TARGET == HWY_AVX2
+    low_ = hn::Add(low_, VInts{_mm256_madd_epi16(w.raw, x.raw)});
+#elif HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+    low_ = hn::Add(low_, VInts{_mm_madd_epi16(w.raw, x.raw)});
+#else
+    const Ints d;
+    const auto first = hn::BitCast(d, hn::And(w, in_each(0xffff)));
+    const auto second = hn::BitCast(d, hn::ShiftRight<16>(w));
+    low_ = hn::Add(low_, hn::Mul(first, hn::ShiftRight<16>(hn::ShiftLeft<16>(x))));
+    low_ = hn::Add(low_, hn::Mul(second, hn::ShiftRight<16>(x)));
+#endif
+  }
+
+  VInts low_, high_;
 };
-// The upper bytes of four integers, then the lower ones: 256 times the first and the second, both
-// with their signs, are the integer.
+
+// A block's integers as Dots multiplies them, two words for each four: their upper bytes and their
+// lower ones, 256 times the first and the second, both with signs, being the integer; without VNNI
+// integers 0 and 2, then 1 and 3.
 HWY_INLINE void put_words(const int32_t* integers, int32_t* words) {
+#if HWY_TARGET == HWY_AVX3_DL
   const hn::CappedTag<int32_t, 16> d;
   const hn::CappedTag<int8_t, 16> bytes;
   const hn::CappedTag<int32_t, 4> four;
-  for (int i = 0; i < 32; i += 16) {
+  for (int64_t i = 0; i < cpu::QuantizedBlock::kValues; i += 16) {
     const auto all = hn::LoadU(d, integers + i);
     const auto low = hn::ShiftRight<24>(hn::ShiftLeft<24>(all));
     const auto high = hn::ShiftRight<8>(hn::Sub(all, low));
@@ -76,44 +108,13 @@ HWY_INLINE void put_words(const int32_t* integers, int32_t* words) {
     hn::StoreU(hn::InterleaveLower(four, highs, lows), four, words + i / 2);
     hn::StoreU(hn::InterleaveUpper(four, highs, lows), four, words + i / 2 + 4);
   }
-}
 #else
-class Dots {
- public:
-  HWY_INLINE explicit Dots(int32_t start) : sum_(hn::Set(Ints(), start)) {}
-  HWY_INLINE void add(VWords w, const int32_t* words) {
-    add_pairs(hn::And(w, in_each(0x00ff00ff)), hn::Set(Ints(), words[0]));
-    add_pairs(hn::And(hn::ShiftRight<8>(w), in_each(0x00ff00ff)), hn::Set(Ints(), words[1]));
-  }
-  HWY_INLINE VInts sum() const { return sum_; }
-
- private:
-  // Products of 16 bits with 16 bits, two a lane.
-  HWY_INLINE void add_pairs(VWords w, VInts x) {
-#if HWY_TARGET == HWY_AVX3
-    sum_ = hn::Add(sum_, VInts{_mm512_madd_epi16(w.raw, x.raw)});
-#elif HWY_TARGET == HWY_AVX2
-    sum_ = hn::Add(sum_, VInts{_mm256_madd_epi16(w.raw, x.raw)});
-#elif HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-    sum_ = hn::Add(sum_, VInts{_mm_madd_epi16(w.raw, x.raw)});
-#else
-    const Ints d;
-    const auto first = hn::BitCast(d, hn::And(w, in_each(0xffff)));
-    const auto second = hn::BitCast(d, hn::ShiftRight<16>(w));
-    sum_ = hn::Add(sum_, hn::Mul(first, hn::ShiftRight<16>(hn::ShiftLeft<16>(x))));
-    sum_ = hn::Add(sum_, hn::Mul(second, hn::ShiftRight<16>(x)));
-#endif
-  }
-  VInts sum_;
-};
-// Integers 0 and 2 of four, then 1 and 3.
-HWY_INLINE void put_words(const int32_t* integers, int32_t* words) {
-  for (int i = 0; i < 32; i += 4) {
+  for (int64_t i = 0; i < cpu::QuantizedBlock::kValues; i += 4) {
     words[i / 2] = (integers[i] & 0xffff) | integers[i + 2] * 0x10000;
     words[i / 2 + 1] = (integers[i + 1] & 0xffff) | integers[i + 3] * 0x10000;
   }
-}
 #endif
+}
 
 template <int shift>  // to the right, or if negative to the left
 HWY_INLINE VWords shifted(VWords v) {
