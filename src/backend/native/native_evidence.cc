@@ -268,7 +268,6 @@ Json native_evidence(const engine::Session& session, const LoadRequest& load, Ph
                     {"dtype", engine::dtype_name(session.model().dtype())},
                     {"threads", session.device().threads()},
                     {"device", device_json(session.device().info())}};
-  put(json["actual"], "weight_formats", session.model().block_formats());
   if (load.mode == "eager") {
     json["fallback"] = false;
     json["compiler_real"] = "not_applicable";
