@@ -52,7 +52,8 @@ class GgufTest(ServeTest):
         return json.loads(answer)
 
     def our_choices(self, model, *options):
-        """A function from a prompt's ids to the probabilities of 20 tokens behind it, and behind each of its greedy tokens."""
+        """A function from a prompt's ids to the probabilities of 20 tokens behind it, and behind each of its greedy tokens. (llama.cpp
+        shows special tokens without a text: they are left out.)"""
         url = self.serve("--context", "128", *options, model=str(model))
 
         def choices(ids):
@@ -68,7 +69,7 @@ class GgufTest(ServeTest):
         def choices(ids):
             told = self.asked(url, "/completion", {"prompt": ids, "n_predict": NEW_TOKENS, "n_probs": 20, "temperature": 0,
                                                    "cache_prompt": False, "ignore_eos": True})["completion_probabilities"]
-            likeliest = [{other["token"]: math.exp(other["logprob"]) for other in one["top_logprobs"]} for one in told]
+            likeliest = [{other["token"]: math.exp(other["logprob"]) for other in one["top_logprobs"] if other["token"]} for one in told]
             return [one["token"] for one in told], likeliest
         return choices, lambda text: self.asked(url, "/tokenize", {"content": text, "add_special": False})["tokens"]
 
