@@ -78,7 +78,9 @@ std::string_view execution_name(Execution execution) {
 }
 
 Json findings_to_json(const Findings& findings) {
-  Json json = {{"schema_version", kFindingsSchemaVersion}};
+  Json json = Json::object();  // one that grows copies its members, deeply
+  json.get_ref<Json::object_t&>().reserve(2 + record::described_count<Findings>());
+  json["schema_version"] = kFindingsSchemaVersion;
   record::write_entries(findings, Record<Findings>::kMembers, json, StrataContext{findings.strata});
   return json;
 }

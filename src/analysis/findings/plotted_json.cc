@@ -158,7 +158,10 @@ Fit contradiction_of(const PlottedRows& plotted, const Findings& findings) {
 
 Json plotted_to_json(const PlottedRows& plotted, const Findings& findings,
                      const std::string& findings_sha256) {
-  Json json = {{"schema_version", kPlottedSchemaVersion}, {"findings_sha256", findings_sha256}};
+  Json json = Json::object();  // one that grows copies its members, deeply
+  json.get_ref<Json::object_t&>().reserve(2 + record::described_count<PlottedRows>());
+  json["schema_version"] = kPlottedSchemaVersion;
+  json["findings_sha256"] = findings_sha256;
   record::write_entries(plotted, Record<PlottedRows>::kMembers, json,
                         StrataContext{findings.strata});
   return json;

@@ -19,7 +19,7 @@ Fit find_stratum(const Json& object, const StrataContext& context, size_t& found
 }
 
 void put_stratum(const Stratum& stratum, Json& object) {
-  object.update(record::write_object(stratum, NoContext()));
+  record::write_entries(stratum, Record<Stratum>::kMembers, object, NoContext());
 }
 
 void FindingRows::write(const Finding& of, Json& object, const StrataContext&) const {
