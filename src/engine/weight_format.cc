@@ -2,7 +2,11 @@
 #include "engine/weight_format.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 #include "engine/model/convert.h"
 
@@ -98,6 +102,25 @@ void decode_q6_k(Bytes block, float* out) {
   }
 }
 
+template <int values>
+void decode_int4(Bytes block, float* out) {
+  uint32_t word;
+  std::memcpy(&word, block, sizeof word);
+  const auto scale = std::bit_cast<float>(word & 0xffffff00u);
+  const int zero = static_cast<int>(word & 0xff);
+  for (int i = 0; i < values; ++i) {
+    const int byte = u8(block + 4 + i / 2);
+    out[i] = static_cast<float>((i % 2 == 0 ? byte & 0xF : byte >> 4) - zero) * scale;
+  }
+}
+
+template <int values>
+void decode_fp8(Bytes block, float* out) {
+  float scale;
+  std::memcpy(&scale, block, sizeof scale);
+  for (int i = 0; i < values; ++i) out[i] = e4m3_to_f32(u8(block + 4 + i)) * scale;
+}
+
 template <typename Decode>
 void each_block(WeightFormat format, Bytes blocks, int64_t count, float* out,
                 const Decode& decode_one) {
@@ -116,6 +139,7 @@ std::optional<WeightFormat> parse_weight_format(std::string_view name) {
 
 std::optional<WeightFormat> weight_format_of_gguf(uint32_t type) {
   const auto* found = std::ranges::find(kFormats, type, &FormatTraits::gguf_type);
+  if (type == kNoGgufType) return std::nullopt;
   return found == kFormats.end() ? std::nullopt : std::optional(found->format);
 }
 
@@ -132,6 +156,32 @@ WeightFormat weight_format(DType dtype) {
   }
   assert(false && "not a float type");
   return WeightFormat::kF32;
+}
+
+std::optional<WeightFormat> int4_format(int64_t group) {
+  if (group % 128 == 0) return WeightFormat::kInt4_G128;
+  if (group % 64 == 0) return WeightFormat::kInt4_G64;
+  return group % 32 == 0 ? std::optional(WeightFormat::kInt4_G32) : std::nullopt;
+}
+
+std::optional<WeightFormat> fp8_format(int64_t group) {
+  if (group % 128 == 0) return WeightFormat::kFp8_G128;
+  return group % 32 == 0 ? std::optional(WeightFormat::kFp8_G32) : std::nullopt;
+}
+
+uint32_t int4_word(float scale, uint8_t zero) {
+  const auto bits = std::bit_cast<uint32_t>(scale);
+  if (!std::isfinite(scale))
+    return (bits & 0xffc00000u) | (std::isnan(scale) ? 0x400000u : 0) | zero;
+  return ((bits + 0x7f + (bits >> 8 & 1)) & 0xffffff00u) | zero;
+}
+
+float e4m3_to_f32(uint8_t bits) {
+  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  const float sign = bits >= 128 ? -1.0f : 1.0f;
+  if ((bits & 0x7f) == 0x7f) return std::copysign(std::numeric_limits<float>::quiet_NaN(), sign);
+  return exponent == 0 ? sign * std::ldexp(static_cast<float>(mantissa), -9)
+                       : sign * std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
 }
 
 std::optional<uint64_t> stored_bytes(WeightFormat format, std::span<const int64_t> dims) {
@@ -173,11 +223,25 @@ void decode(WeightFormat format, const std::byte* blocks, int64_t count, float* 
       return each_block(format, blocks, count, out, decode_k45<true>);
     case WeightFormat::kQ6_K:
       return each_block(format, blocks, count, out, decode_q6_k);
+    case WeightFormat::kInt4_G32:
+      return each_block(format, blocks, count, out, decode_int4<32>);
+    case WeightFormat::kInt4_G64:
+      return each_block(format, blocks, count, out, decode_int4<64>);
+    case WeightFormat::kInt4_G128:
+      return each_block(format, blocks, count, out, decode_int4<128>);
+    case WeightFormat::kFp8_G32:
+      return each_block(format, blocks, count, out, decode_fp8<32>);
+    case WeightFormat::kFp8_G128:
+      return each_block(format, blocks, count, out, decode_fp8<128>);
   }
 }
 
 void decode_row(const TensorView& tensor, int64_t row, float* out) {
-  decode(tensor.format, tensor.row(row), tensor.row_values(), out);
+  const int64_t width = tensor.row_values();
+  decode(tensor.format, tensor.row(row), width, out);
+  if (tensor.input_order == nullptr) return;
+  const std::vector<float> stored(out, out + width);
+  for (int64_t i = 0; i < width; ++i) out[tensor.input_order[i]] = stored[static_cast<size_t>(i)];
 }
 
 }  // namespace assay::engine

@@ -1,5 +1,6 @@
 // The format in which a weight is stored: elements of a float type, or blocks of values that share
-// scales, as GGUF has them; and the view of a tensor that is stored so.
+// scales, as GGUF has them or as quantised safetensors are repacked; and the view of a tensor that
+// is stored so.
 #pragma once
 
 #include <array>
@@ -26,7 +27,15 @@ enum class WeightFormat {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kInt4_G32,
+  kInt4_G64,
+  kInt4_G128,
+  kFp8_G32,
+  kFp8_G128,
 };
+
+// The type of formats that GGUF doesn't have.
+inline constexpr uint32_t kNoGgufType = ~uint32_t{0};
 
 // A row's values lie in blocks of `block_values` that follow each other without a gap; a row that
 // is no multiple of that doesn't exist. Formats of elements have blocks of one value.
@@ -57,6 +66,11 @@ inline constexpr std::array kFormats = {
     FormatTraits{WeightFormat::kQ4_K, "q4_k", 256, 144, 12, DType::kF32},
     FormatTraits{WeightFormat::kQ5_K, "q5_k", 256, 176, 13, DType::kF32},
     FormatTraits{WeightFormat::kQ6_K, "q6_k", 256, 210, 14, DType::kF32},
+    FormatTraits{WeightFormat::kInt4_G32, "int4_g32", 32, 20, kNoGgufType, DType::kF32},
+    FormatTraits{WeightFormat::kInt4_G64, "int4_g64", 64, 36, kNoGgufType, DType::kF32},
+    FormatTraits{WeightFormat::kInt4_G128, "int4_g128", 128, 68, kNoGgufType, DType::kF32},
+    FormatTraits{WeightFormat::kFp8_G32, "fp8_g32", 32, 36, kNoGgufType, DType::kF32},
+    FormatTraits{WeightFormat::kFp8_G128, "fp8_g128", 128, 132, kNoGgufType, DType::kF32},
 };
 constexpr bool formats_are_in_order() {
   for (size_t i = 0; i < kFormats.size(); ++i) {
@@ -75,6 +89,18 @@ std::optional<WeightFormat> weight_format_of_gguf(uint32_t type);
 // The format of elements of this type, which must be a float type: assert.
 WeightFormat weight_format(DType dtype);
 
+// The format of groups of this many inputs that share a scale: that of the largest block which
+// divides them. Absent if none does. int4 blocks: a word, whose upper 24 bits are those of an fp32
+// scale and whose last byte is a zero, then 4 bits a value, two in a byte, the first in its low
+// half; a value is (code - zero) * scale. Scales of fp16 and bf16 lose nothing. fp8 blocks: an fp32
+// scale, then a byte of e4m3 a value.
+std::optional<WeightFormat> int4_format(int64_t group);
+std::optional<WeightFormat> fp8_format(int64_t group);
+// The word of an int4 block, its scale to the nearest that fits.
+uint32_t int4_word(float scale, uint8_t zero);
+// As e4m3fn: no infinity, and one NaN of each sign.
+float e4m3_to_f32(uint8_t bits);
+
 // Bytes of a tensor. Absent if its rows (the last dimension; one value if there is none) are no
 // whole blocks, if a dimension is negative, or if the bytes don't fit 63 bits.
 std::optional<uint64_t> stored_bytes(WeightFormat format, std::span<const int64_t> dims);
@@ -89,6 +115,9 @@ struct TensorView {
   const std::byte* data = nullptr;
   WeightFormat format = WeightFormat::kF32;
   Shape shape;
+  // Element i is the input whose weight is stored at i, in blocks whose rows lie in another order
+  // than the inputs (GPTQ's act-order). Null: i. Another object owns it.
+  const int32_t* input_order = nullptr;
 
   TensorView() = default;
   TensorView(const std::byte* bytes, WeightFormat stored, const Shape& dims)
@@ -115,7 +144,7 @@ struct TensorView {
   }
 };
 
-// out = `count` values of a row of the last dimension, from value `first`, which are whole blocks.
+// out = all values of a row of the last dimension, in the order of the inputs.
 void decode_row(const TensorView& tensor, int64_t row, float* out);
 
 }  // namespace assay::engine

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -115,6 +117,41 @@ Case q6_block(Random& random) {
   return p.take();
 }
 
+Case int4_block(WeightFormat format, Random& random) {
+  Packer p(format, random);
+  // A scale of bf16, small as those of dead channels are, of fp16's least, or a usual one.
+  const double scale = random.below(3) == 0   ? double{bf16_to_f32(0x2b8c)}
+                       : random.below(2) == 0 ? 0x1p-24
+                                              : -f16_to_f32(f32_to_f16(0.0123f));
+  const uint32_t zero = p.below(17);
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(scale));
+  EXPECT_EQ(bits & 0xff, 0u);
+  EXPECT_EQ(int4_word(static_cast<float>(scale), static_cast<uint8_t>(zero)), bits | zero);
+  for (size_t i = 0; i < 4; ++i) p.put(i, (bits | zero) >> 8 * i & 0xff);
+  for (size_t i = 0; i < static_cast<size_t>(traits(format).block_values); ++i) {
+    const uint32_t q = p.below(16);
+    p.put(4 + i / 2, q, i % 2 == 0 ? 0 : 4);
+    p.expect(i, (double(q) - zero) * scale);
+  }
+  return p.take();
+}
+
+Case fp8_block(WeightFormat format, Random& random) {
+  Packer p(format, random);
+  const float scale = static_cast<float>(random.uniform());
+  const auto bits = std::bit_cast<uint32_t>(scale);
+  for (size_t i = 0; i < 4; ++i) p.put(i, bits >> 8 * i & 0xff);
+  for (size_t i = 0; i < static_cast<size_t>(traits(format).block_values); ++i) {
+    const uint32_t sign = p.below(2), exponent = p.below(16);
+    const uint32_t mantissa = p.below(exponent == 15 ? 7 : 8);
+    p.put(4 + i, sign << 7 | exponent << 3 | mantissa);
+    const double size = exponent == 0 ? mantissa / 8.0 * 0x1p-6
+                                      : (1 + mantissa / 8.0) * std::pow(2.0, exponent - 7.0);
+    p.expect(i, (sign == 1 ? -size : size) * double{scale});
+  }
+  return p.take();
+}
+
 Case element(WeightFormat format, Random& random) {
   Packer p(format, random);
   const auto value = static_cast<float>(random.uniform());
@@ -148,6 +185,13 @@ Case random_block(WeightFormat format, Random& random) {
       return k_block(format, random);
     case WeightFormat::kQ6_K:
       return q6_block(random);
+    case WeightFormat::kInt4_G32:
+    case WeightFormat::kInt4_G64:
+    case WeightFormat::kInt4_G128:
+      return int4_block(format, random);
+    case WeightFormat::kFp8_G32:
+    case WeightFormat::kFp8_G128:
+      return fp8_block(format, random);
   }
   return {};
 }
@@ -177,12 +221,58 @@ TEST(WeightFormat, DecodesWhatItsLayoutSays) {
 TEST(WeightFormat, IsFoundByItsNameAndItsTypeInFiles) {
   for (const FormatTraits& format : kFormats) {
     EXPECT_EQ(parse_weight_format(format.name), format.format);
-    EXPECT_EQ(weight_format_of_gguf(format.gguf_type), format.format);
+    const auto found = weight_format_of_gguf(format.gguf_type);
+    EXPECT_EQ(found, format.gguf_type == kNoGgufType ? std::nullopt : std::optional(format.format));
   }
   EXPECT_EQ(parse_weight_format("q3_k"), std::nullopt);
   EXPECT_EQ(weight_format_of_gguf(9), std::nullopt);  // Q8_1 is no format of weights
   EXPECT_EQ(weight_format_of_gguf(31), std::nullopt);
   EXPECT_DOUBLE_EQ(traits(WeightFormat::kQ4_K).bits_a_weight(), 4.5);
+}
+
+TEST(WeightFormat, OfAGroupIsTheLargestBlockThatDividesIt) {
+  EXPECT_EQ(int4_format(128), WeightFormat::kInt4_G128);
+  EXPECT_EQ(int4_format(4096), WeightFormat::kInt4_G128);
+  EXPECT_EQ(int4_format(576), WeightFormat::kInt4_G64);
+  EXPECT_EQ(int4_format(96), WeightFormat::kInt4_G32);
+  EXPECT_EQ(int4_format(16), std::nullopt);
+  EXPECT_EQ(fp8_format(576), WeightFormat::kFp8_G32);
+  EXPECT_EQ(fp8_format(896), WeightFormat::kFp8_G128);
+  EXPECT_EQ(fp8_format(40), std::nullopt);
+}
+
+TEST(WeightFormat, AnInt4ScaleIsRoundedToTheNearestThatFits) {
+  for (const float scale : {0.1f, 1.0f / 3, -1e-9f, 3e38f, 0.0f}) {
+    const auto kept = std::bit_cast<float>(int4_word(scale, 7) & 0xffffff00u);
+    EXPECT_LE(std::abs(kept - scale), std::abs(scale) * 0x1p-16f);
+    EXPECT_EQ(int4_word(scale, 7) & 0xff, 7u);
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(std::bit_cast<float>(int4_word(-kInfinity, 16) & 0xffffff00u), -kInfinity);
+  const float nan = std::bit_cast<float>(0x7f800001u);
+  EXPECT_TRUE(std::isnan(std::bit_cast<float>(int4_word(nan, 3) & 0xffffff00u)));
+  EXPECT_TRUE(std::isnan(e4m3_to_f32(0x7f)) && std::isnan(e4m3_to_f32(0xff)));
+  EXPECT_EQ(e4m3_to_f32(0x7e), 448);
+}
+
+TEST(WeightFormat, ARowInAnotherOrderIsPutBack) {
+  Random random(4);
+  const std::vector<std::byte> bytes = [&] {
+    std::vector<std::byte> made;
+    for (int i = 0; i < 4; ++i) {
+      const Case block = random_block(WeightFormat::kInt4_G32, random);
+      made.insert(made.end(), block.block.begin(), block.block.end());
+    }
+    return made;
+  }();
+  TensorView view(bytes.data(), WeightFormat::kInt4_G32, Shape{2, 64});
+  std::vector<float> stored(64), found(64);
+  decode_row(view, 1, stored.data());
+  std::vector<int32_t> order(64);
+  for (size_t i = 0; i < 64; ++i) order[i] = static_cast<int32_t>(i * 27 % 64);
+  view.input_order = order.data();
+  decode_row(view, 1, found.data());
+  for (size_t i = 0; i < 64; ++i) ASSERT_EQ(found[i * 27 % 64], stored[i]) << i;
 }
 
 TEST(WeightFormat, BytesOfAShape) {

@@ -67,6 +67,7 @@ struct SourceText {
   std::string operator()(const WeightSource& s) const {
     std::string text = fmt::format("weight \"{}\"", fmt::join(s.tensors, "\", \""));
     if (traits(s.format).in_blocks()) text += fmt::format(" {}", traits(s.format).name);
+    if (s.input_order != nullptr) text += " inputs in an order of their own";
     if (s.packing) {
       text += fmt::format(" packed tile={}{} segments=[{}]", s.packing->tile,
                           s.packing->interleaved ? " interleaved" : "",

@@ -45,6 +45,7 @@ struct WeightSource {
   std::optional<Packing> packing = {};  // of a product's weight, once a pass has chosen it
   // Stored so, all of several. The value's type is what a block is decoded to.
   WeightFormat format = WeightFormat::kF32;
+  const int32_t* input_order = nullptr;  // TensorView::input_order, of all of several
 };
 enum class ConstantKind { kRopeCos, kRopeSin };
 struct ConstantSource {  // [max_positions, head_dim / 2]; a run may hold only the first rows it

@@ -47,8 +47,9 @@ ValueId GraphBuilder::weight(const std::string& tensor) {
     status_ = bad_input("{}: expected a tensor of the model, found none of this name", tensor);
   }
   const TensorSpec spec = found == specs_.end() ? TensorSpec{} : found->second;
-  return source("weight " + tensor, {traits(spec.format).element, symbolic(spec.shape)},
-                WeightSource{.tensors = {tensor}, .format = spec.format});
+  return source(
+      "weight " + tensor, {traits(spec.format).element, symbolic(spec.shape)},
+      WeightSource{.tensors = {tensor}, .format = spec.format, .input_order = spec.input_order});
 }
 
 ValueId GraphBuilder::rope_table(ConstantKind kind, int64_t max_positions, int64_t head_dim) {

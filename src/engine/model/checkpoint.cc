@@ -69,9 +69,29 @@ int64_t Checkpoint::interleaved_heads(const std::string& name) const {
   return found == files_.interleaved.end() ? 0 : found->second;
 }
 
+const RowReader* Checkpoint::repacked(const std::string& name) const {
+  const auto found = files_.repacked.find(name);
+  return found == files_.repacked.end() ? nullptr : &found->second;
+}
+
+void Checkpoint::decode_row(const std::string& name, int64_t row, float* out) const {
+  const TensorView& view = tensor(name);
+  const RowReader* const reader = repacked(name);
+  if (reader == nullptr) return engine::decode_row(view, row, out);
+  TensorView one(nullptr, view.format, Shape{1, view.row_values()});
+  std::vector<std::byte> bytes(one.size_bytes());
+  (*reader)(row, 1, bytes.data());
+  one.data = bytes.data();
+  one.input_order = view.input_order;
+  engine::decode_row(one, 0, out);
+}
+
 std::vector<TensorSpec> Checkpoint::tensors() const {
   std::vector<TensorSpec> specs = tensor_specs(config());
-  for (TensorSpec& spec : specs) spec.format = tensor(spec.name).format;
+  for (TensorSpec& spec : specs) {
+    spec.format = tensor(spec.name).format;
+    spec.input_order = tensor(spec.name).input_order;
+  }
   return specs;
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -23,12 +25,17 @@ struct TensorSpec {
       name;  // "model.layers.0.self_attn.q_proj.weight", "transformer.h.0.attn.c_attn.weight"
   Shape shape;
   WeightFormat format = WeightFormat::kF32;
+  const int32_t* input_order = nullptr;  // TensorView::input_order
 };
 
 // All tensors of the config, in the order in which `assay model make` writes them, each in the
 // config's dtype. The single source of names and shapes: readers are validated against it, the
 // maker writes it, the graph builders refer to it. Tied embeddings have no lm_head.weight.
 std::vector<TensorSpec> tensor_specs(const ModelConfig& config);
+
+// Writes rows [first, first + count) of a tensor to `rows`, in its format, behind one another. From
+// any thread.
+using RowReader = std::function<void(int64_t first, int64_t count, std::byte* rows)>;
 
 // The files of a checkpoint as a reader maps them: all that differs between their formats.
 struct CheckpointFiles {
@@ -42,6 +49,9 @@ struct CheckpointFiles {
   std::map<std::string, int64_t> interleaved;
   // The name of its mix of blocks, where the file states one: "Q4_K - Medium".
   std::string quantization;
+  // Tensors whose bytes the file has in another form: without data, made row by row.
+  std::map<std::string, RowReader> repacked;
+  std::deque<std::vector<int32_t>> input_orders;  // that tensors point to
 
   // The view, or a copy's where its elements lie unaligned.
   TensorView aligned(const TensorView& view);
@@ -63,6 +73,10 @@ class Checkpoint {
   // The name must be one of tensor_specs(config()): assert. Valid as long as the checkpoint.
   const TensorView& tensor(const std::string& name) const;
   const std::string& quantization() const { return files_.quantization; }
+  // CheckpointFiles::repacked; null: its data is the file's.
+  const RowReader* repacked(const std::string& name) const;
+  // Values of a row of any tensor, in the order of the inputs. From any thread.
+  void decode_row(const std::string& name, int64_t row, float* out) const;
   // CheckpointFiles::interleaved; 0: its rows are in the engine's order.
   int64_t interleaved_heads(const std::string& name) const;
   std::vector<TensorSpec> tensors() const;  // tensor_specs(config()), each in its own format

@@ -116,11 +116,13 @@ Result<std::vector<int64_t>> parse_ids(const Fields& fields, std::string_view ke
 // Reads the members common to transformers' families. Null if a config has no such member.
 Status read_common(const Fields& fields, std::optional<int64_t> default_bos,
                    std::optional<int64_t> default_eos, ModelConfig& config) {
-  for (const char* key : {"quantization_config", "compression_config"}) {
-    if (fields.find(key)) {
-      return bad_input("{}: expected weights that aren't quantized, found \"{}\"", fields.name(),
-                       key);
-    }
+  if (fields.find("compression_config")) {
+    return bad_input("{}: expected weights that aren't compressed, found \"compression_config\"",
+                     fields.name());
+  }
+  if (const Json* quantization = fields.find("quantization_config")) {
+    ASSAY_TRY(config.quantization,
+              parse_quantization_config(*quantization, fields.name() + " \"quantization_config\""));
   }
   ASSAY_CHECK(fields.require_flag("is_encoder_decoder", false));
   ASSAY_CHECK(fields.require_flag("add_cross_attention", false));

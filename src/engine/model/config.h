@@ -9,6 +9,7 @@
 
 #include "base/records/json.h"
 #include "base/result.h"
+#include "engine/model/quantization_config.h"
 #include "engine/tensor.h"
 #include "engine/weight_layout.h"
 
@@ -57,6 +58,7 @@ struct ModelConfig {
   double rope_theta = 10000;
   RopeScaling rope_scaling;
   DType dtype = DType::kF32;  // of the stored weights; of mixed ones, of most that are in no blocks
+  std::optional<QuantizationConfig> quantization = {};
   WeightLayout linear_layout = WeightLayout::kOutIn;  // of a layer's products
   std::optional<int64_t> bos_token_id;
   std::vector<int64_t> eos_token_ids;

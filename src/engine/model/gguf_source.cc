@@ -184,15 +184,16 @@ GgufSourceTensor source_tensor(const std::shared_ptr<const Checkpoint>& checkpoi
   if (conv1d) {
     std::swap(made.dims[0], made.dims[1]);
     made.read_row = [checkpoint, view](int64_t row, float* out) {
-      for (int64_t i = 0; i < view.shape[0]; ++i) {
+      for (int64_t i = 0; i < view.shape[0]; ++i) {  // never in blocks
         const std::byte* at = view.data + static_cast<size_t>(i * view.shape[1] + row) *
                                               traits(view.format).block_bytes;
         decode(view.format, at, 1, out + i);
       }
     };
   } else if (turned && made.dims.size() == 2) {
-    made.read_row = [checkpoint, view, head_dim = config.head_dim](int64_t row, float* out) {
-      decode_row(view, engine_row(row, head_dim), out);
+    made.read_row = [checkpoint, name = spec.name, head_dim = config.head_dim](int64_t row,
+                                                                               float* out) {
+      checkpoint->decode_row(name, engine_row(row, head_dim), out);
     };
   } else if (turned) {
     made.read_row = [checkpoint, view, head_dim = config.head_dim](int64_t, float* out) {
@@ -203,7 +204,9 @@ GgufSourceTensor source_tensor(const std::shared_ptr<const Checkpoint>& checkpoi
       }
     };
   } else {
-    made.read_row = [checkpoint, view](int64_t row, float* out) { decode_row(view, row, out); };
+    made.read_row = [checkpoint, name = spec.name](int64_t row, float* out) {
+      checkpoint->decode_row(name, row, out);
+    };
   }
   return made;
 }

@@ -7,10 +7,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/process/thread_pool.h"
 #include "engine/model/convert.h"
 
 namespace assay::engine {
 namespace {
+
+// Rows of a transposed weight that are read together: their codes lie in the same lines of memory.
+constexpr size_t kRowsAtOnce = 64;
 
 // Asks for the pages of a mapped tensor now. Only a wish: without it the first step reads them.
 void page_in(const TensorView& tensor) {
@@ -45,7 +49,9 @@ Result<Weights> Weights::load(Checkpoint checkpoint, std::optional<DType> dtype,
   for (const TensorSpec& spec : weights.checkpoint_.tensors()) {
     const WeightFormat format = dtype ? weight_format(*dtype) : spec.format;
     const bool ordered = weights.checkpoint_.interleaved_heads(spec.name) == 0;
-    if (ordered && format == spec.format) {
+    if (const RowReader* const reader = weights.checkpoint_.repacked(spec.name)) {
+      ASSAY_CHECK(weights.repack_tensor(spec.name, *reader, format, memory));
+    } else if (ordered && format == spec.format) {
       page_in(weights.checkpoint_.tensor(spec.name));
     } else {
       ASSAY_CHECK(weights.copy_tensor(spec.name, format, memory));
@@ -76,6 +82,31 @@ Status Weights::copy_tensor(const std::string& name, WeightFormat format, Buffer
   return {};
 }
 
+Status Weights::repack_tensor(const std::string& name, const RowReader& reader, WeightFormat format,
+                              BufferPool& memory) {
+  const TensorView& from = checkpoint_.tensor(name);
+  TensorView to(nullptr, format, from.shape);
+  ASSAY_TRY(Buffer buffer, memory.allocate(to.size_bytes()));
+  to.data = buffer.data();
+  const int64_t width = from.row_values();
+  ThreadPool pool(available_cpus());
+  pool.parallel_for(static_cast<size_t>(from.shape[0]), kRowsAtOnce, [&](size_t begin, size_t end) {
+    const auto first = static_cast<int64_t>(begin), count = static_cast<int64_t>(end - begin);
+    std::byte* const rows = buffer.data() + (to.row(first) - to.data);
+    if (format == from.format) return reader(first, count, rows);
+    TensorView some(nullptr, from.format, Shape{count, width});
+    std::vector<std::byte> bytes(some.size_bytes());
+    reader(first, count, bytes.data());
+    some.data = bytes.data();
+    some.input_order = from.input_order;
+    convert(some, to.element(), rows);
+  });
+  if (format == from.format) to.input_order = from.input_order;
+  copied_[name] = to;
+  buffers_.push_back(std::move(buffer));
+  return {};
+}
+
 std::string Weights::block_formats() const {
   std::map<WeightFormat, int64_t> values;
   for (const TensorSpec& spec : tensors()) {
@@ -97,7 +128,10 @@ std::string Weights::quantization() const {
 
 std::vector<TensorSpec> Weights::tensors() const {
   std::vector<TensorSpec> specs = tensor_specs(config());
-  for (TensorSpec& spec : specs) spec.format = tensor(spec.name).format;
+  for (TensorSpec& spec : specs) {
+    spec.format = tensor(spec.name).format;
+    spec.input_order = tensor(spec.name).input_order;
+  }
   return specs;
 }
 

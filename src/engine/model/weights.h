@@ -18,10 +18,10 @@ class Weights {
  public:
   // Without a dtype weights are read in place from the file's mapping, so that processes on the
   // same checkpoint share one copy in memory; so are those that have the dtype in the file, and
-  // others are converted once, here. Rows that lie in another order than the engine's are copied:
-  // RoPE then has one order in every kernel, for a tenth of the weights or less. Either way every
-  // page is touched before this returns: loading ends here, not in the first step. `memory` must
-  // outlive the object.
+  // others are converted once, here, as are quantised safetensors. Rows that lie in another order
+  // than the engine's are copied: RoPE then has one order in every kernel, for a tenth of the
+  // weights or less. Either way every page is touched before this returns: loading ends here, not
+  // in the first step. `memory` must outlive the object.
   static Result<Weights> load(Checkpoint checkpoint, std::optional<DType> dtype,
                               BufferPool& memory);
 
@@ -41,6 +41,9 @@ class Weights {
   explicit Weights(Checkpoint checkpoint) : checkpoint_(std::move(checkpoint)) {}
   // Copies a tensor in this format, its rows in the engine's order.
   Status copy_tensor(const std::string& name, WeightFormat format, BufferPool& memory);
+  // Makes a tensor that the file has in another form, on all processors.
+  Status repack_tensor(const std::string& name, const RowReader& reader, WeightFormat format,
+                       BufferPool& memory);
 
   Checkpoint checkpoint_;
   DType dtype_ = DType::kF32;

@@ -130,6 +130,11 @@ class Merger {
         return bad_input("expected weights in {}, found {}", traits(wanted).name,
                          traits(format).name);
       }
+      if (weight_of(graph_, node.inputs[i])->input_order !=
+          weight_of(graph_, first.inputs[i])->input_order) {
+        return bad_input("expected weights in the order of inputs that {} has, found another",
+                         node_name(first));
+      }
     }
     return {};
   }
@@ -159,7 +164,9 @@ class Merger {
 
   ValueId merged_weight(const std::vector<size_t>& group, size_t operand, size_t axis) {
     WeightSource merged{.tensors = {}, .axis = axis};
-    merged.format = weight_of(graph_, graph_.nodes[group.front()].inputs[operand])->format;
+    const WeightSource& front = *weight_of(graph_, graph_.nodes[group.front()].inputs[operand]);
+    merged.format = front.format;
+    merged.input_order = front.input_order;
     TensorType type = graph_.values[graph_.nodes[group.front()].inputs[operand]].type;
     for (const size_t i : group) {
       const ValueId id = graph_.nodes[i].inputs[operand];

@@ -65,6 +65,7 @@ Result<Stage> make_stage(const StepPlan& plan, const PlannedKernel& planned,
                                  .packing = product.packing,
                                  .panels = data,
                                  .format = std::get<WeightSource>(value.source).format,
+                                 .input_order = std::get<WeightSource>(value.source).input_order,
                                  .x = product.x};
   }
   return stage;

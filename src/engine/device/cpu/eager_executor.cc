@@ -145,8 +145,11 @@ Status EagerExecutor::make_ready() {
     ASSAY_TRY(
         const std::byte* const tiles,
         blocks_.weights->product(source, WeightLayout::kOutIn, Packing{.segments = {outputs}}));
-    packed_[node.inputs[1]] = {
-        .format = weight.format, .inputs = weight.shape[1], .outputs = outputs, .tiles = tiles};
+    packed_[node.inputs[1]] = {.format = weight.format,
+                               .inputs = weight.shape[1],
+                               .outputs = outputs,
+                               .tiles = tiles,
+                               .input_order = weight.input_order};
   }
   is_packed_ = true;
   return {};

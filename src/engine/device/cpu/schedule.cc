@@ -188,7 +188,7 @@ void Schedule::few_rows(const Stage& stage, const KernelArgs& args, int64_t rows
   float* const products = made + block_rows(rows, form);
   auto* const x = reinterpret_cast<std::byte*>(made);
   for (int64_t row = 0; row < rows; ++row) {
-    form.make(row_of_x(stage, args, row, scratch), x + row * form.row_bytes());
+    form.make(row_of_x(stage, args, row, scratch), product.input_order, x + row * form.row_bytes());
   }
   for (int64_t t = begin; t < end; ++t) {
     cpu::block_product(form,
@@ -217,7 +217,7 @@ void Schedule::make_x(const Stage& stage, const KernelArgs& args, int64_t rows, 
   const auto at = static_cast<int64_t>(share);
   for (int64_t row = rows * at / threads; row < rows * (at + 1) / threads; ++row) {
     if (product.in_blocks()) {
-      form.make(row_of_x(stage, args, row, made),
+      form.make(row_of_x(stage, args, row, made), product.input_order,
                 reinterpret_cast<std::byte*>(x_) + row * form.row_bytes());
       continue;
     }

@@ -22,6 +22,7 @@ struct ProductStage {
   Packing packing;
   const std::byte* panels = nullptr;  // of blocks: tiles (ops/cpu/quantized_layout.h)
   WeightFormat format = WeightFormat::kF32;
+  const int32_t* input_order = nullptr;  // TensorView::input_order
   bool in_blocks() const { return traits(format).in_blocks(); }
   size_t x = 0;  // the buffer of x, without a prologue
 };

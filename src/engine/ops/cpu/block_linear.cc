@@ -47,7 +47,7 @@ Status BlockLinear::run(const float* x, const BlockWeight& weight, const TensorV
                       static_cast<size_t>(block_scratch_floats(weight.inputs)) * sizeof(float)));
   pool_.parallel_for(static_cast<size_t>(rows), kMostIntegerRows, [&](size_t begin, size_t end) {
     for (auto r = static_cast<int64_t>(begin); r < static_cast<int64_t>(end); ++r) {
-      form.make(x + r * weight.inputs, x_.data() + r * form.row_bytes());
+      form.make(x + r * weight.inputs, weight.input_order, x_.data() + r * form.row_bytes());
     }
   });
   const auto multiply = [&](int64_t t, int64_t count, float* to, int64_t pitch, size_t thread) {

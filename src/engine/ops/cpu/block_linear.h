@@ -16,7 +16,8 @@ struct BlockWeight {
   WeightFormat format = WeightFormat::kQ8_0;
   int64_t inputs = 0;
   int64_t outputs = 0;
-  const std::byte* tiles = nullptr;  // quantized_layout.h, those of all outputs
+  const std::byte* tiles = nullptr;      // quantized_layout.h, those of all outputs
+  const int32_t* input_order = nullptr;  // TensorView::input_order
 };
 
 class BlockLinear {

@@ -50,7 +50,7 @@ Packed packed_weight(Random& random, WeightFormat format, int64_t inputs, int64_
 // what a wrong tile, row or bias would give.
 void expect_product(ThreadPool& pool, Random& random, const Packed& packed, int64_t rows,
                     bool has_bias) {
-  const auto [format, inputs, outputs, tiles] = packed.weight;
+  const auto [format, inputs, outputs, tiles, order] = packed.weight;
   SCOPED_TRACE(fmt::format("{} threads, {} rows, {} x {} {}", pool.size(), rows, inputs, outputs,
                            traits(format).name));
   std::vector<float> x(static_cast<size_t>(rows * inputs));
@@ -68,7 +68,8 @@ void expect_product(ThreadPool& pool, Random& random, const Packed& packed, int6
     for (int64_t o = 0; o < outputs; ++o) {
       double expected = has_bias ? offsets[static_cast<size_t>(o)] : 0, size = 0;
       for (int64_t i = 0; i < inputs; ++i) {
-        const double product = double{x[static_cast<size_t>(r * inputs + i)]} *
+        const int64_t input = order == nullptr ? i : order[i];
+        const double product = double{x[static_cast<size_t>(r * inputs + input)]} *
                                packed.values[static_cast<size_t>(o * inputs + i)];
         expected += product;
         size += std::fabs(product);
@@ -86,7 +87,8 @@ TEST(BlockLinear, EqualsTheDecodedWeightsProduct) {
   for (const size_t threads : {1, 2, 3}) {
     ThreadPool pool(threads);
     for (const WeightFormat format :
-         {WeightFormat::kQ8_0, WeightFormat::kQ4_0, WeightFormat::kQ4_K, WeightFormat::kQ6_K}) {
+         {WeightFormat::kQ8_0, WeightFormat::kQ4_0, WeightFormat::kQ4_K, WeightFormat::kQ6_K,
+          WeightFormat::kInt4_G128, WeightFormat::kFp8_G32}) {
       Random random(threads);
       for (const int64_t outputs : {1, 64, 100, 192}) {
         const Packed packed = packed_weight(random, format, 512, outputs);
@@ -96,6 +98,20 @@ TEST(BlockLinear, EqualsTheDecodedWeightsProduct) {
         }
       }
     }
+  }
+}
+
+// As GPTQ's act-order has them: x is read in the order of the stored inputs.
+TEST(BlockLinear, ReadsInputsInTheWeightsOrder) {
+  ThreadPool pool(2);
+  Random random(6);
+  Packed packed = packed_weight(random, WeightFormat::kInt4_G32, 672, 70);
+  std::vector<int32_t> order(672);
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i * 275 % 672);
+  packed.weight.input_order = order.data();
+  for (const int64_t rows : {1, 3, 40}) {
+    expect_product(pool, random, packed, rows, false);
+    if (testing::Test::HasFatalFailure()) return;
   }
 }
 

@@ -3,6 +3,8 @@
 #include "engine/ops/cpu/block_product.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/cpu/panel_product.h"
@@ -26,10 +28,24 @@ BlockInputs::BlockInputs(int64_t rows, int64_t inputs)
               : panel_row_pitch(inputs, dtype_) * static_cast<int64_t>(dtype_size_bytes(dtype_))) {}
 
 // Inputs are whole blocks, so no zeros have to follow them (panel_row_inputs()).
-void BlockInputs::make(const float* x, std::byte* row) const {
-  if (in_integers_) return quantize(x, inputs_, reinterpret_cast<QuantizedBlock*>(row));
-  if (dtype_ == DType::kBF16) return round_to_bf16(x, inputs_, reinterpret_cast<uint16_t*>(row));
-  std::copy_n(x, inputs_, reinterpret_cast<float*>(row));
+void BlockInputs::make(const float* x, const int32_t* order, std::byte* row) const {
+  const auto put = [&](const float* values, int64_t first, int64_t count) {
+    if (in_integers_) {
+      quantize(values, count,
+               reinterpret_cast<QuantizedBlock*>(row) + first / QuantizedBlock::kValues);
+    } else if (dtype_ == DType::kBF16) {
+      round_to_bf16(values, count, reinterpret_cast<uint16_t*>(row) + first);
+    } else {
+      std::copy_n(values, count, reinterpret_cast<float*>(row) + first);
+    }
+  };
+  if (order == nullptr) return put(x, 0, inputs_);
+  std::array<float, 8 * QuantizedBlock::kValues> some;
+  for (int64_t first = 0; first < inputs_; first += std::ssize(some)) {
+    const int64_t count = std::min(std::ssize(some), inputs_ - first);
+    for (int64_t i = 0; i < count; ++i) some[static_cast<size_t>(i)] = x[order[first + i]];
+    put(some.data(), first, count);
+  }
 }
 
 void block_product(const BlockInputs& form, const BlockProduct& p, float* scratch) {

@@ -27,8 +27,9 @@ class BlockInputs {
   // The type of x where it isn't in integers: panel_x_dtype() of bf16.
   DType dtype() const { return dtype_; }
   int64_t row_bytes() const { return row_bytes_; }
-  // Row of x, [inputs], to row_bytes(), which begin at a multiple of 4.
-  void make(const float* x, std::byte* row) const;
+  // Row of x, [inputs], to row_bytes(), which begin at a multiple of 4. `order`:
+  // TensorView::input_order of the weight.
+  void make(const float* x, const int32_t* order, std::byte* row) const;
 
  private:
   int64_t inputs_;

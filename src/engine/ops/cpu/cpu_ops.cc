@@ -245,8 +245,9 @@ class CpuOps final : public OpLibrary {
                             {kTile, product.inputs});
       for (auto t = static_cast<int64_t>(begin); t < static_cast<int64_t>(end); ++t) {
         const int64_t first = t * kTile, count = std::min(kTile, product.outputs - first);
-        decode(product.weight.format, product.weight.row(first), count * product.inputs,
-               rows.data());
+        for (int64_t o = 0; o < count; ++o) {
+          decode_row(product.weight, first + o, rows.data() + o * product.inputs);
+        }
         cpu::matvec_out_in({.x = product.x,
                             .rows = product.rows,
                             .weight = tile,

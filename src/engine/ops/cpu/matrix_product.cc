@@ -142,7 +142,9 @@ struct MatrixProduct::Worker {
     const int64_t count = rows * weight.row_values();
     weights.resize(std::max(weights.size(), static_cast<size_t>(count)));
     if (weight.in_blocks()) {
-      decode(weight.format, weight.row(row), count, weights.data());
+      for (int64_t i = 0; i < rows; ++i) {
+        decode_row(weight, row + i, weights.data() + i * weight.row_values());
+      }
     } else {
       convert_to_f32(weight.row(row), weight.element(), weights.data(), count);
     }

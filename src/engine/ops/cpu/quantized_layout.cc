@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace assay::engine::cpu {
 namespace {
@@ -54,6 +57,22 @@ Values six_bit_values(const std::byte* block, int64_t cell) {
   return values;
 }
 
+// Cell `cell` of codes that lie in the order of the inputs, two in a byte.
+Values pairs_of_nibbles(const std::byte* codes, int64_t cell) {
+  Values values;
+  codes += cell * PackedBlock::kCellInputs / 2;
+  for (size_t i = 0; i < kCell; ++i) {
+    values[i] = static_cast<uint8_t>(byte_at(codes + i / 2) >> (i % 2 * 4) & 0xF);
+  }
+  return values;
+}
+
+Values bytes_of(const std::byte* bytes, int64_t cell) {
+  Values values;
+  std::memcpy(values.data(), bytes + cell * PackedBlock::kCellInputs, kCell);
+  return values;
+}
+
 Values values_of(WeightFormat format, const std::byte* block, int64_t cell) {
   uint32_t fifth = 0;
   Values values;
@@ -79,6 +98,13 @@ Values values_of(WeightFormat format, const std::byte* block, int64_t cell) {
       return nibble_values(block + 48, block + 16, cell);
     case WeightFormat::kQ6_K:
       return six_bit_values(block, cell);
+    case WeightFormat::kInt4_G32:
+    case WeightFormat::kInt4_G64:
+    case WeightFormat::kInt4_G128:
+      return pairs_of_nibbles(block + 4, cell);
+    case WeightFormat::kFp8_G32:
+    case WeightFormat::kFp8_G128:
+      return bytes_of(block + 4, cell);
     case WeightFormat::kF32:
     case WeightFormat::kF16:
     case WeightFormat::kBF16:
@@ -111,9 +137,32 @@ void put_values(const PackedBlock& layout, const Values& values, int64_t o, uint
   }
 }
 
+void put_cells(WeightFormat format, const PackedBlock& layout, const std::byte* from, int64_t o,
+               uint8_t* to) {
+  for (int64_t c = 0; c < layout.cells; ++c) {
+    put_values(layout, values_of(format, from, c), o,
+               to + layout.cells_at() + c * layout.cell_bytes());
+  }
+}
+
 // Block `from` of output `o`.
 void put_block(WeightFormat format, const PackedBlock& layout, const std::byte* from, int64_t o,
                uint8_t* to) {
+  if (layout.has_word()) {
+    const auto is_nan = [](std::byte value) {
+      return (value & std::byte{0x7f}) == std::byte{0x7f};
+    };
+    uint32_t word;
+    std::memcpy(&word, from, 4);
+    const uint32_t zero = layout.is_float ? 0 : word & 0xff;
+    // The usual NaN, whose upper half stays one when it is rounded.
+    if (std::isnan(std::bit_cast<float>(word - zero)) ||
+        (layout.is_float && std::any_of(from + 4, from + traits(format).block_bytes, is_nan))) {
+      word = std::bit_cast<uint32_t>(std::numeric_limits<float>::quiet_NaN()) | zero;
+    }
+    std::memcpy(to + 4 * o, &word, 4);
+    return put_cells(format, layout, from, o, to);
+  }
   const bool six = format == WeightFormat::kQ6_K;  // its scales are behind the values
   std::memcpy(to + 2 * o, from + (six ? 208 : 0), 2);
   if (layout.has_minimum) std::memcpy(to + layout.minimum_at() + 2 * o, from + 2, 2);
@@ -121,10 +170,7 @@ void put_block(WeightFormat format, const PackedBlock& layout, const std::byte* 
     std::memcpy(to + layout.scales_at() + (i / 4 * kOutputs + o) * 4, from + (six ? 192 : 4) + i,
                 4);
   }
-  for (int64_t c = 0; c < layout.cells; ++c) {
-    put_values(layout, values_of(format, from, c), o,
-               to + layout.cells_at() + c * layout.cell_bytes());
-  }
+  put_cells(format, layout, from, o, to);
 }
 
 }  // namespace

@@ -116,6 +116,22 @@ HWY_INLINE void put_words(const int32_t* integers, int32_t* words) {
 #endif
 }
 
+// The integers that put_words() put.
+HWY_INLINE void put_integers(const int32_t* words, float* integers) {
+  for (int64_t i = 0; i < cpu::QuantizedBlock::kValues; i += 4) {
+    for (int64_t k = 0; k < 4; ++k) {
+#if HWY_TARGET == HWY_AVX3_DL
+      const auto high = static_cast<int8_t>(words[i / 2] >> 8 * k);
+      const auto low = static_cast<int8_t>(words[i / 2 + 1] >> 8 * k);
+      integers[i + k] = static_cast<float>(256 * high + low);
+#else
+      const int32_t word = words[i / 2 + k % 2];
+      integers[i + k] = static_cast<float>(k < 2 ? static_cast<int16_t>(word) : word >> 16);
+#endif
+    }
+  }
+}
+
 template <int shift>  // to the right, or if negative to the left
 HWY_INLINE VWords shifted(VWords v) {
   if constexpr (shift > 0) return hn::ShiftRight<shift>(v);
@@ -168,7 +184,12 @@ class Scales {
  public:
   static constexpr int kHalves = format == WeightFormat::kQ6_K ? 2 : 1;
 
-  HWY_INLINE Scales(const uint8_t* block, int64_t first) : d_(load_halves(block + 2 * first)) {
+  HWY_INLINE Scales(const uint8_t* block, int64_t first) : d_(hn::Zero(Floats())) {
+    if constexpr (kPacked<format>.has_word()) {
+      word(block + 4 * first);
+      return;
+    }
+    d_ = load_halves(block + 2 * first);
     if constexpr (kPacked<format>.has_minimum) {
       minimum_ = load_halves(block + kPacked<format>.minimum_at() + 2 * first);
     }
@@ -180,7 +201,9 @@ class Scales {
     const Floats f;
     const Ints d;
     constexpr int64_t kWords = 4 * cpu::PackedBlock::kOutputs;
-    if constexpr (kPacked<format>.cells == 1) {
+    if constexpr (kPacked<format>.has_word()) {
+      static_cast<void>(c);  // one for all cells
+    } else if constexpr (kPacked<format>.cells == 1) {
       scale_[0] = d_;
       if constexpr (kPacked<format>.has_minimum) offset_ = minimum_;
     } else if constexpr (kHalves == 2) {
@@ -213,10 +236,21 @@ class Scales {
   }
 
   HWY_INLINE VFloats scale(int half) const { return scale_[half]; }
-  // Added to each value; only in formats with a minimum.
+  // Added to each value; only in formats that have one.
   HWY_INLINE VFloats offset() const { return offset_; }
 
  private:
+  HWY_INLINE void word(const uint8_t* at) {
+    const Floats f;
+    const auto words = load_words(at);
+    scale_[0] = hn::BitCast(f, words);
+    if constexpr (kPacked<format>.has_offset()) {
+      const auto zero = hn::BitCast(Ints(), hn::And(words, in_each(0xff)));
+      scale_[0] = hn::BitCast(f, hn::And(words, in_each(0xffffff00)));
+      offset_ = hn::Neg(hn::Mul(scale_[0], hn::ConvertTo(f, zero)));
+    }
+  }
+
   const uint8_t* words_;
   VFloats d_, minimum_ = hn::Zero(Floats()), offset_ = hn::Zero(Floats());
   VFloats scale_[kHalves];
@@ -229,6 +263,42 @@ HWY_INLINE void for_vectors(const Visit& visit) {
   if constexpr (begin < end) {
     visit(std::integral_constant<int, begin>());
     for_vectors<begin + 1, end>(visit);
+  }
+}
+
+// An e4m3 as fp32, without its factor 2^120, by moving its bits: `shift` brings its byte to the
+// top. Its least values are subnormal so, which is exact, and where it is slow they are rare: a
+// weight of a ten-thousandth of its row's largest.
+template <int shift>
+HWY_INLINE VFloats small_float(VWords words) {
+  const auto top = hn::BitCast(Ints(), shifted<-shift>(words));
+  return hn::BitCast(Floats(),
+                     hn::And(hn::BitCast(Words(), hn::ShiftRight<4>(top)), in_each(0x87f00000)));
+}
+inline constexpr float kSmallFloat = 0x1p120f;
+
+// add_cell() for values that are floats, with the integers of x as floats, [rows, 32]: the sums are
+// fp32's.
+template <WeightFormat format, int64_t rows>
+HWY_INLINE void add_float_cell(const uint8_t* cell, const Scales<format>& scales,
+                               const cpu::QuantizedBlock* x, int64_t x_pitch, const float* integers,
+                               float* sums, int64_t pitch) {
+  const Floats f;
+  VFloats dots[rows];
+  for (int64_t r = 0; r < rows; ++r) dots[r] = hn::Zero(f);
+  for_vectors<0, cpu::PackedBlock::kVectors>([&](auto v) HWY_ATTR {
+    const VWords words = load_words(cell + v() * 64);
+    for_vectors<0, 4>([&](auto k) HWY_ATTR {
+      const VFloats value = small_float<24 - 8 * k()>(words);
+      for (int64_t r = 0; r < rows; ++r) {
+        dots[r] = hn::MulAdd(value, hn::Set(f, integers[r * 32 + 4 * v() + k()]), dots[r]);
+      }
+    });
+  });
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto scaled = hn::Mul(hn::Mul(dots[r], hn::Set(f, kSmallFloat)), scales.scale(0));
+    const auto total = hn::LoadU(f, sums + r * pitch);
+    hn::StoreU(hn::MulAdd(scaled, hn::Set(f, x[r * x_pitch].scale), total), f, sums + r * pitch);
   }
 }
 
@@ -261,7 +331,7 @@ HWY_INLINE void add_cell(const uint8_t* cell, const Scales<format>& scales,
     (std::make_integer_sequence<int64_t, rows>());
   });
   for (int64_t r = 0; r < rows; ++r) {
-    if constexpr (kPacked<format>.has_minimum) {
+    if constexpr (kPacked<format>.has_offset()) {
       totals[r] = hn::MulAdd(scales.offset(), hn::Set(f, x[r * x_pitch].sum), totals[r]);
     }
     hn::StoreU(totals[r], f, sums + r * pitch);
@@ -302,12 +372,25 @@ HWY_NOINLINE void tile_rows(const uint8_t* tile, int64_t inputs, const cpu::Quan
     for (int64_t o = 0; o < cpu::PackedBlock::kOutputs; o += lanes) {
       Scales<format> scales[] = {{block(0), o}, {block(1), o}, {block(2), o}, {block(3), o}};
       for (int64_t c = 0; c < kCells; ++c) {
+        std::array<float, rows * cpu::PackedBlock::kCellInputs> integers;
+        if constexpr (kPacked<format>.is_float) {
+          for (int64_t r = 0; r < rows; ++r) {
+            put_integers(x[r * x_pitch + c].words.data(),
+                         integers.data() + r * cpu::PackedBlock::kCellInputs);
+          }
+        }
         for (int64_t group = 0; group < cpu::PackedBlock::kGroups; ++group) {
           if (first && o == 0) fetch_ahead<format>(block(group), at, group_bytes, c);
           scales[group].to_cell(c);
           const int64_t cell = kPacked<format>.cells_at() + c * kPacked<format>.cell_bytes();
-          add_cell<format, rows>(block(group) + cell + 4 * o, scales[group], x + c, x_pitch,
-                                 out + group * cpu::PackedBlock::kOutputs + o, pitch);
+          const uint8_t* const values = block(group) + cell + 4 * o;
+          float* const sums = out + group * cpu::PackedBlock::kOutputs + o;
+          if constexpr (kPacked<format>.is_float) {
+            add_float_cell<format, rows>(values, scales[group], x + c, x_pitch, integers.data(),
+                                         sums, pitch);
+          } else {
+            add_cell<format, rows>(values, scales[group], x + c, x_pitch, sums, pitch);
+          }
         }
       }
     }
@@ -337,13 +420,16 @@ HWY_INLINE void decode_cell(const uint8_t* cell, const Scales<format>& scales, u
   VFloats offsets[Scales<format>::kHalves];
   for (int h = 0; h < Scales<format>::kHalves; ++h) {
     offsets[h] = hn::Mul(hn::Set(f, static_cast<float>(-kPacked<format>.zero)), scales.scale(h));
-    if constexpr (kPacked<format>.has_minimum) offsets[h] = scales.offset();
+    if constexpr (kPacked<format>.has_offset()) offsets[h] = scales.offset();
   }
   for_vectors<0, cpu::PackedBlock::kVectors>([&](auto v) HWY_ATTR {
     const auto words = values_of<kPacked<format>.bits, v()>(cell);
     // As fp32, with half of bf16's last bit added: the upper half is the value to the nearest.
     const auto rounded = [&](VWords value) HWY_ATTR {
-      const auto number = hn::ConvertTo(f, hn::BitCast(d, hn::And(value, in_each(0xff))));
+      auto number = hn::ConvertTo(f, hn::BitCast(d, hn::And(value, in_each(0xff))));
+      if constexpr (kPacked<format>.is_float) {
+        number = hn::Mul(small_float<24>(value), hn::Set(f, kSmallFloat));
+      }
       const auto exact = hn::MulAdd(number, scales.scale(v() / kEach), offsets[v() / kEach]);
       return hn::Add(hn::BitCast(Words(), exact), in_each(0x8000));
     };
@@ -386,7 +472,8 @@ void with_format(WeightFormat format, const Visit& visit) {
   [&]<WeightFormat... f>(std::integer_sequence<WeightFormat, f...>) {
     ((format == f ? visit(std::integral_constant<WeightFormat, f>()) : void()), ...);
   }
-  (std::integer_sequence<WeightFormat, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ4_K, kQ5_K, kQ6_K>());
+  (std::integer_sequence<WeightFormat, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ4_K, kQ5_K, kQ6_K,
+                         kInt4_G32, kInt4_G64, kInt4_G128, kFp8_G32, kFp8_G128>());
 }
 
 void quantized_product(const cpu::QuantizedProduct& p) {

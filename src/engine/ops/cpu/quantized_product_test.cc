@@ -16,6 +16,7 @@
 #include "engine/memory/huge_memory.h"
 #include "engine/model/convert.h"
 #include "engine/ops/cpu/quantized_layout.h"
+#include "engine/random_blocks.h"
 
 namespace assay::engine {
 namespace {
@@ -32,27 +33,19 @@ std::vector<WeightFormat> block_formats() {
   return formats;
 }
 
-void put_half(std::byte* at, float value) {
-  const uint16_t bits = f32_to_f16(value);
-  std::memcpy(at, &bits, sizeof bits);
-}
-
-// Offset of a block's d; its minimum, if there is one, is behind it.
-size_t scale_at(WeightFormat format) {
-  return format == WeightFormat::kQ6_K ? 208 : 0;
-}
-
 // Random bytes, with scales of usual sizes, some of them 0 or negative.
 std::vector<std::byte> blocks_of_bytes(Random& random, WeightFormat format, int64_t values) {
   const FormatTraits& t = traits(format);
   std::vector<std::byte> bytes(static_cast<size_t>(values / t.block_values) * t.block_bytes);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
+  put_random_codes(random, format, bytes);
   for (size_t at = 0; at < bytes.size(); at += t.block_bytes) {
     const auto scale = [&] {
-      return random.below(8) == 0 ? 0 : static_cast<float>(random.uniform() - 0.4) / 16;
+      // An e4m3 is up to 448.
+      const float largest = is_fp8(format) ? 1.0f / 256 : 1.0f / 16;
+      return random.below(8) == 0 ? 0 : static_cast<float>(random.uniform() - 0.4) * largest;
     };
-    put_half(&bytes[at + scale_at(format)], scale());
-    if (cpu::packed_block(format).has_minimum) put_half(&bytes[at + 2], scale());
+    const float first = scale();
+    put_scale(format, &bytes[at], first, scale());
   }
   return bytes;
 }
@@ -218,11 +211,11 @@ TEST_F(QuantizedProduct, TakesTheExtremesOfEveryFormat) {
       SCOPED_TRACE(std::string(traits(format).name));
       const FormatTraits& t = traits(format);
       for (const auto fill : {std::byte{0x00}, std::byte{0x80}, std::byte{0x7f}, std::byte{0xff}}) {
+        const bool is_nan = is_fp8(format) && (fill & std::byte{0x7f}) == std::byte{0x7f};
         for (const float d : {0.0f, 1.0f, -2.0f}) {
-          std::vector<std::byte> bytes(t.block_bytes * 16, fill);
+          std::vector<std::byte> bytes(t.block_bytes * 16, is_nan ? fill ^ std::byte{1} : fill);
           for (size_t at = 0; at < bytes.size(); at += t.block_bytes) {
-            put_half(&bytes[at + scale_at(format)], d);
-            if (cpu::packed_block(format).has_minimum) put_half(&bytes[at + 2], d / 2);
+            put_scale(format, &bytes[at], d, d / 2);
           }
           const Weight weight(format, t.block_values, 16, bytes);
           for (const float sign : {1.0f, -1.0f}) {
@@ -244,7 +237,7 @@ TEST_F(QuantizedProduct, CarriesScalesThatAreNoNumbers) {
       for (const uint16_t bits : {0x7c00, 0xfc00, 0x7e00, 0x7fff, 0xffff}) {
         Random random(3);
         std::vector<std::byte> bytes = blocks_of_bytes(random, format, 2 * t.block_values);
-        std::memcpy(&bytes[scale_at(format)], &bits, 2);  // of output 0 alone
+        put_scale(format, bytes.data(), f16_to_f32(bits));  // of output 0 alone
         const Weight weight(format, t.block_values, 2, bytes);
         const auto x = random_rows(random, t.block_values);
         const auto out = multiplied(weight, quantized(x), 1);
@@ -260,6 +253,26 @@ TEST_F(QuantizedProduct, CarriesScalesThatAreNoNumbers) {
           EXPECT_TRUE(std::isfinite(bf16_to_f32(pairs[Packing::element(DType::kBF16, i, 1)])));
         }
         EXPECT_FALSE(all_finite) << bits;
+      }
+    }
+  });
+}
+
+// A NaN of e4m3, which kernels would read as 480.
+TEST_F(QuantizedProduct, CarriesValuesThatAreNoNumbers) {
+  on_every_target([] {
+    for (const WeightFormat format : {WeightFormat::kFp8_G32, WeightFormat::kFp8_G128}) {
+      const FormatTraits& t = traits(format);
+      for (const size_t at : {size_t{4}, t.block_bytes - 1}) {
+        for (const std::byte nan : {std::byte{0x7f}, std::byte{0xff}}) {
+          Random random(3);
+          std::vector<std::byte> bytes = blocks_of_bytes(random, format, 2 * t.block_values);
+          bytes[at] = nan;  // of output 0 alone
+          const Weight weight(format, t.block_values, 2, bytes);
+          const auto out = multiplied(weight, quantized(random_rows(random, t.block_values)), 1);
+          EXPECT_TRUE(std::isnan(out[0]));
+          EXPECT_TRUE(std::isfinite(out[1]));
+        }
       }
     }
   });
@@ -294,7 +307,7 @@ Weight identity(int64_t inputs) {
                                t.block_bytes);
   for (size_t i = 0; i < static_cast<size_t>(inputs); ++i) {
     const size_t block = (i * static_cast<size_t>(inputs) + i) / 32 * t.block_bytes;
-    put_half(&bytes[block], 1);
+    put_scale(WeightFormat::kQ8_0, &bytes[block], 1);
     bytes[block + 2 + i % 32] = std::byte{1};
   }
   return {WeightFormat::kQ8_0, inputs, inputs, bytes};

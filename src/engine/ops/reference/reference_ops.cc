@@ -29,7 +29,10 @@ double activation_of(Activation kind, double x) {
 
 std::vector<float> decoded(const TensorView& tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.shape.elements()));
-  decode(tensor.format, tensor.data, tensor.shape.elements(), values.data());
+  const int64_t width = std::max<int64_t>(1, tensor.row_values());
+  for (int64_t i = 0; i < std::ssize(values) / width; ++i) {
+    decode_row(tensor, i, values.data() + i * width);
+  }
   return values;
 }
 
