@@ -17,6 +17,7 @@
 #include "engine/model/architectures.h"
 #include "engine/model/make.h"
 #include "engine/model/quantize.h"
+#include "engine/model/quantize_fp8.h"
 #include "engine/model/summary.h"
 
 namespace assay::cli {
@@ -127,10 +128,21 @@ struct QuantizeArguments {
   std::string model, type, output;
 };
 
+constexpr std::string_view kFp8 = "fp8";
+
+std::vector<std::string> types_to_write() {
+  std::vector<std::string> types = engine::quantized_types();
+  types.emplace_back(kFp8);
+  return types;
+}
+
 Result<int> quantize(const QuantizeArguments& arguments) {
-  ASSAY_CHECK(check_output_file(arguments.output, gguf_output()));
-  ASSAY_TRY(const engine::QuantizedModel made,
-            engine::quantize_model(arguments.model, arguments.type, arguments.output));
+  const auto write = [&]() -> Result<engine::QuantizedModel> {
+    if (arguments.type == kFp8) return engine::quantize_to_fp8(arguments.model, arguments.output);
+    ASSAY_CHECK(check_output_file(arguments.output, gguf_output()));
+    return engine::quantize_model(arguments.model, arguments.type, arguments.output);
+  };
+  ASSAY_TRY(const engine::QuantizedModel made, write());
   fmt::print("{}: {}, {} parameters in {}, {:.4g} bits a weight\n", shown_line(arguments.output),
              arguments.type, format_count(static_cast<double>(made.parameters)),
              format_bytes(static_cast<double>(made.weight_bytes)),
@@ -140,16 +152,18 @@ Result<int> quantize(const QuantizeArguments& arguments) {
 
 void add_quantize(CLI::App& model, Selected& selected) {
   CLI::App* command =
-      model.add_subcommand("quantize", "write a checkpoint as a GGUF file, its weights in blocks");
+      model.add_subcommand("quantize",
+                           "write a checkpoint as a GGUF file, its weights in blocks, or as a "
+                           "folder of safetensors, its weights in fp8");
   auto arguments = std::make_shared<QuantizeArguments>();
   command->add_option("model", arguments->model, "checkpoint folder, or a GGUF file")
       ->type_name("FILE")
       ->required();
-  command->add_option("-t,--type", arguments->type, join(engine::quantized_types(), ", "))
-      ->check(word_of(engine::quantized_types()))
+  command->add_option("-t,--type", arguments->type, join(types_to_write(), ", "))
+      ->check(word_of(types_to_write()))
       ->type_name("TYPE")
       ->required();
-  command->add_option("-o,--output", arguments->output, "file to write")
+  command->add_option("-o,--output", arguments->output, "file to write; of fp8 a new folder")
       ->type_name("FILE")
       ->required();
   command->callback([=, &selected] { selected.body = [=] { return quantize(*arguments); }; });

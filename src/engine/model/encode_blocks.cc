@@ -61,6 +61,21 @@ void encode_small(const float* x, Out block) {
   if (middle == 16) std::memcpy(block + 2, &fifth, sizeof fifth);
 }
 
+// q4_1 and q5_1: the least value has the least code, the largest the last.
+template <int most>
+void encode_with_minimum(const float* x, Out block) {
+  const auto [low, high] = std::minmax_element(x, x + 32);
+  const float d = put_half(block, (*high - *low) / most), m = put_half(block + 2, *low);
+  const Out codes = block + (most == 31 ? 8 : 4);
+  uint32_t fifth = 0;
+  for (int i = 0; i < 32; ++i) {
+    const int q = nearest_code(x[i] - m, d, 0, most);
+    i < 16 ? put_low(codes + i, q) : put_high(codes + i - 16, q);
+    fifth |= static_cast<uint32_t>(q >> 4) << i;
+  }
+  if (most == 31) std::memcpy(block + 4, &fifth, sizeof fifth);
+}
+
 // x = scale * code - minimum, for codes from 0.
 struct AffineFit {
   float scale = 0, minimum = 0;
@@ -190,7 +205,7 @@ void encode_q6_k(const float* x, Out block) {
 }  // namespace
 
 bool can_encode(WeightFormat format) {
-  return format != WeightFormat::kQ4_1 && format != WeightFormat::kQ5_1;
+  return traits(format).gguf_type != kNoGgufType;
 }
 
 void encode(WeightFormat format, const float* values, int64_t count, std::byte* out) {
@@ -221,7 +236,14 @@ void encode(WeightFormat format, const float* values, int64_t count, std::byte* 
     case WeightFormat::kQ6_K:
       return each(encode_q6_k);
     case WeightFormat::kQ4_1:
+      return each(encode_with_minimum<15>);
     case WeightFormat::kQ5_1:
+      return each(encode_with_minimum<31>);
+    case WeightFormat::kInt4_G32:
+    case WeightFormat::kInt4_G64:
+    case WeightFormat::kInt4_G128:
+    case WeightFormat::kFp8_G32:
+    case WeightFormat::kFp8_G128:
       break;
   }
   assert(false && "no such encoder");

@@ -11,7 +11,7 @@ namespace assay::engine {
 // The largest magnitude of a value that every scale of a block can stand for.
 inline constexpr float kMostEncoded = 65504;  // of fp16
 
-// True for formats that encode() writes: elements, q8_0, q4_0, q5_0, q4_k, q5_k and q6_k.
+// True for formats that encode() writes: elements, and blocks that GGUF has.
 bool can_encode(WeightFormat format);
 
 // `count` values, whole blocks, finite and at most kMostEncoded large. Where there is a choice of

@@ -48,7 +48,8 @@ TEST(EncodeBlocks, ErrorIsThatOfTheFormatsBits) {
     double bound;
   } kBounds[] = {{WeightFormat::kF32, 0},       {WeightFormat::kBF16, 0.002},
                  {WeightFormat::kQ8_0, 0.0062}, {WeightFormat::kQ6_K, 0.0205},
-                 {WeightFormat::kQ5_0, 0.05},   {WeightFormat::kQ5_K, 0.042},
+                 {WeightFormat::kQ5_0, 0.05},   {WeightFormat::kQ4_1, 0.088},
+                 {WeightFormat::kQ5_1, 0.043},  {WeightFormat::kQ5_K, 0.042},
                  {WeightFormat::kQ4_0, 0.1},    {WeightFormat::kQ4_K, 0.083}};
   for (const auto& [format, bound] : kBounds) {
     const double error = relative_error(format, values);

@@ -2,8 +2,6 @@
 // files.
 #include "engine/model/make.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -12,6 +10,7 @@
 #include "base/text/text.h"
 #include "engine/model/architectures.h"
 #include "engine/model/checkpoint.h"
+#include "engine/model/new_checkpoint.h"
 #include "engine/model/random_weights.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/weight_files.h"
@@ -61,71 +60,17 @@ std::vector<Shard> plan_shards(const ModelConfig& config, const MakeOptions& opt
   return shards;
 }
 
-// Writes the files of one checkpoint and removes them again unless keep() is called.
-class Writer {
+class Writer : public NewCheckpoint {
  public:
-  Writer(FileSystem& files, fs::path folder) : files_(files), folder_(std::move(folder)) {}
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-  ~Writer() {
-    // A file that can't be removed stays: the error that led here is the one to tell.
-    for (const std::string& name : written_) static_cast<void>(inside_->remove(name));
-    std::error_code ignored;
-    if (made_folder_) fs::remove(folder_, ignored);
-  }
-  void keep() {
-    written_.clear();
-    made_folder_ = false;
-  }
-
-  Status open_folder();
-  Status check_space(uint64_t bytes) const;
+  using NewCheckpoint::NewCheckpoint;
   Status write_shard(const Shard& shard, DType dtype);
-  Status write_small(std::string_view name, std::string_view content) {
-    written_.emplace_back(name);
-    return inside_->write_atomic(written_.back(), content);
-  }
 
  private:
   Status write_tensor(AppendFile& file, const PlannedTensor& tensor, DType dtype);
 
-  FileSystem& files_;
-  fs::path folder_;
-  bool made_folder_ = false;
-  std::unique_ptr<Folder> inside_;    // folder_, once it is open
-  std::vector<std::string> written_;  // by name in it
   ThreadPool pool_{available_cpus()};
   std::vector<std::byte> chunk_;
 };
-
-Status Writer::open_folder() {
-  std::error_code error;
-  const bool existed = fs::exists(folder_, error);
-  if (existed && (!fs::is_directory(folder_, error) || !fs::is_empty(folder_, error) || error)) {
-    return bad_input("{}: expected a new or empty folder, found one with something in it",
-                     folder_.string());
-  }
-  if (const Status made = files_.make_folder(folder_); !made) {
-    return std::unexpected(Error{ErrorKind::kBadInput, made.error().message});
-  }
-  made_folder_ = !existed;
-  if (::access(folder_.c_str(), W_OK | X_OK) != 0) {
-    return bad_input("{}: expected a folder to write to, found one without that permission",
-                     folder_.string());
-  }
-  ASSAY_TRY(inside_, files_.open_folder(folder_));
-  return {};
-}
-
-// A full disk is better told before gigabytes are written than after.
-Status Writer::check_space(uint64_t bytes) const {
-  std::error_code error;
-  const fs::space_info space = fs::space(folder_, error);
-  if (error || space.available >= bytes) return {};
-  return environment_error("{}: expected {} of free space, found {}", folder_.string(),
-                           format_bytes(static_cast<double>(bytes)),
-                           format_bytes(static_cast<double>(space.available)));
-}
 
 Status Writer::write_shard(const Shard& shard, DType dtype) {
   std::vector<SafetensorsEntry> entries;
@@ -136,8 +81,7 @@ Status Writer::write_shard(const Shard& shard, DType dtype) {
     }
     entries.push_back(std::move(entry));
   }
-  written_.push_back(shard.file);
-  ASSAY_TRY(const auto file, inside_->open_append(shard.file));
+  ASSAY_TRY(const auto file, open_file(shard.file));
   ASSAY_CHECK(file->append(make_safetensors_header(entries)));
   for (const PlannedTensor& tensor : shard.tensors) {
     ASSAY_CHECK(write_tensor(*file, tensor, dtype));

@@ -20,12 +20,31 @@ namespace {
 
 constexpr int64_t kChunkValues = int64_t{1} << 22;  // 16 MB as fp32
 
+// A mix as llama.cpp's quantiser has it.
 struct QuantizedType {
   std::string_view name;
   uint32_t file_type;  // llama.h, llama_ftype
+  WeightFormat common;
+  WeightFormat head;
+  WeightFormat chosen;  // value and down products of sensitive layers
+  WeightFormat joint;   // GPT-2's q, k and v
 };
-constexpr std::array kQuantizedTypes = {QuantizedType{"q8_0", 7}, QuantizedType{"q4_0", 2},
-                                        QuantizedType{"q4_k_m", 15}, QuantizedType{"fp32", 0}};
+constexpr QuantizedType alike(std::string_view name, uint32_t file_type, WeightFormat format,
+                              WeightFormat head) {
+  return {name, file_type, format, head, format, format};
+}
+constexpr auto kQuantizedTypes = [] {
+  using enum WeightFormat;
+  return std::array{alike("q8_0", 7, kQ8_0, kQ8_0),
+                    QuantizedType{"q6_k", 18, kQ6_K, kQ6_K, kQ6_K, kQ6_K},
+                    QuantizedType{"q5_k_m", 17, kQ5_K, kQ6_K, kQ6_K, kQ6_K},
+                    alike("q5_1", 9, kQ5_1, kQ6_K),
+                    alike("q5_0", 8, kQ5_0, kQ6_K),
+                    QuantizedType{"q4_k_m", 15, kQ4_K, kQ6_K, kQ6_K, kQ5_K},
+                    alike("q4_1", 3, kQ4_1, kQ6_K),
+                    alike("q4_0", 2, kQ4_0, kQ6_K),
+                    alike("fp32", 0, kF32, kF32)};
+}();
 
 // Layers whose weights matter more: the first and the last eighth, and each third between.
 bool is_sensitive(int64_t layer, int64_t layers) {
@@ -40,23 +59,21 @@ int64_t layer_of(std::string_view name) {
   return layer;
 }
 
-WeightFormat wished_format(std::string_view type, const std::string& name, int64_t layers,
+WeightFormat wished_format(const QuantizedType& type, const std::string& name, int64_t layers,
                            bool is_head) {
-  if (type == "fp32") return WeightFormat::kF32;
-  if (type == "q8_0") return WeightFormat::kQ8_0;
-  if (is_head) return WeightFormat::kQ6_K;
-  if (type == "q4_0") return WeightFormat::kQ4_0;
+  if (is_head) return type.head;
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  if (has("attn_qkv")) return WeightFormat::kQ5_K;
+  if (has("attn_qkv")) return type.joint;
   const bool chosen = has("attn_v.") || has("ffn_down");
-  return chosen && is_sensitive(layer_of(name), layers) ? WeightFormat::kQ6_K : WeightFormat::kQ4_K;
+  return chosen && is_sensitive(layer_of(name), layers) ? type.chosen : type.common;
 }
 
 // The format, or one of smaller blocks that fit the row.
 WeightFormat fitting(WeightFormat format, int64_t row) {
   if (row % traits(format).block_values == 0) return format;
   if (row % 32 != 0) return WeightFormat::kF16;
-  return format == WeightFormat::kQ6_K ? WeightFormat::kQ8_0 : WeightFormat::kQ5_0;
+  if (format == WeightFormat::kQ6_K) return WeightFormat::kQ8_0;
+  return format == WeightFormat::kQ5_K ? WeightFormat::kQ5_1 : WeightFormat::kQ5_0;
 }
 
 class ModelFile {
@@ -129,7 +146,7 @@ Result<QuantizedModel> quantize_model(const std::filesystem::path& from, std::st
     const bool plain = tensor.dims.size() < 2 || tensor.name == "position_embd.weight";
     const bool is_head = tensor.name == (has_head ? "output.weight" : "token_embd.weight");
     formats.push_back(plain ? WeightFormat::kF32
-                            : fitting(wished_format(type, tensor.name, source.layers, is_head),
+                            : fitting(wished_format(*wished, tensor.name, source.layers, is_head),
                                       tensor.dims.back()));
     source.header.add_tensor(tensor.name, formats.back(), tensor.dims);
     int64_t values = 1;
