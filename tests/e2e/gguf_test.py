@@ -143,6 +143,40 @@ class GgufTest(ServeTest):
             self.assertLess(stats[0]["eps"], 0.002)
             self.assertGreater(len(stats[0]["steps"]["margins"][0]), 1)
 
+    def test_a_real_files_chat_template_gives_the_prompts_of_llama_cpp(self):
+        ours, theirs = self.serve("--context", "256", model=MODEL), self.llama_cpp(MODEL)
+        user, answer = {"role": "user", "content": "Name a colour."}, {"role": "assistant", "content": "Blue."}
+        system = {"role": "system", "content": "Be brief."}
+        lengths = []
+        for messages in ([user], [system, user], [system, user, answer, user]):
+            prompt = self.asked(theirs, "/apply-template", {"messages": messages})["prompt"]
+            self.assertIn(user["content"], prompt)
+            expected = self.asked(theirs, "/tokenize", {"content": prompt, "add_special": False, "parse_special": True})["tokens"]
+            said = self.asked(ours, "/v1/chat/completions", {"messages": messages, "max_tokens": 4, "temperature": 0})
+            self.assertEqual(said["usage"]["prompt_tokens"], len(expected), prompt)
+            same = self.asked(ours, "/v1/completions", {"prompt": expected, "max_tokens": 4, "temperature": 0})
+            self.assertEqual(said["choices"][0]["message"]["content"], same["choices"][0]["text"], prompt)
+            lengths.append(len(expected))
+        self.assertEqual(len(set(lengths)), 3)
+
+    def test_a_folder_in_fp8_is_a_model_too(self):
+        self.succeed("model", "make", "tiny-llama", "-o", "tiny")
+        made = self.succeed("model", "quantize", "tiny", "-t", "fp8", "-o", "tiny8")
+        self.assertRegex(made, r"^tiny8: fp8, .* parameters in .* bits a weight\n$")
+        shown = json.loads(self.succeed("model", "info", "tiny8", "-o", "json"))
+        formats = {one["class"]: one["format"] for one in shown["tensors"]}
+        self.assertRegex(formats["mlp"], "^fp8_g")
+        self.assertRegex(formats["attention"], "^fp8_g")
+        self.assertNotIn("fp8", formats["embeddings"] + formats["norms"])
+        self.assertIn("tg4", self.succeed("bench", "tiny8", "-p", "16", "-n", "4", "-r", "2"))
+        self.succeed("model", "quantize", "tiny8", "-t", "q8_0", "-o", "tiny8.gguf")
+        self.assertEqual(self.assay("generate", "tiny8.gguf", "one two", "-n", "4").returncode, 0)
+        self.assert_refused(["model", "quantize", "tiny", "-t", "fp8", "-o", "tiny8"], "tiny8")
+        config = json.loads((self.folder / "tiny8" / "config.json").read_text())
+        config["quantization_config"]["format"] = "naive-quantized"
+        (self.folder / "tiny8" / "config.json").write_text(json.dumps(config))
+        self.assert_refused(["model", "info", "tiny8"], "naive-quantized")
+
     def test_a_file_is_a_model_wherever_one_is_asked_for(self):
         self.succeed("model", "make", "tiny-llama", "-o", "tiny")
         made = self.succeed("model", "quantize", "tiny", "-t", "q8_0", "-o", "tiny.gguf")
