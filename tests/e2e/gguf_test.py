@@ -7,12 +7,11 @@ usage: gguf_test.py ASSAY ASSAY_TOKENIZE
 import json
 import math
 import random
-import re
 import subprocess
 import sys
 import unittest
 
-from http_test import HERE
+from http_test import HERE, listening
 from program import made_by, rows_of
 from serve_test import ServeTest
 
@@ -28,17 +27,9 @@ PROMPTS = ["The capital of France is", "Once upon a time, there was", "def add(a
 
 class GgufTest(ServeTest):
     def llama_cpp(self, model):
-        process = subprocess.Popen([PYTHON, str(HERE / "llama_server.py"), str(model), "1"], stdout=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL, text=True)
-
-        def end():
-            process.kill()
-            process.communicate()
-        self.addCleanup(end)
-        for line in process.stdout:
-            if found := re.search(r"listening on (https?://[\d.:]+)$", line.rstrip()):
-                return found[1]
-        self.fail(f"{model}: expected llama.cpp's server to listen, found its end")
+        process, url = listening([PYTHON, HERE / "llama_server.py", model, "1"])
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close()))
+        return url
 
     def tokenize(self, model, texts):
         lines = "".join(json.dumps({"text": text.encode().hex(), "special": False}) + "\n" for text in texts)

@@ -49,10 +49,11 @@ UNPREPARED = {"uncounted", "busy", "elsewhere"}
 
 
 def listening(argv, env=None):
-    """The server's process and address."""
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
+    """The server's process and address, with which a line of its output ends. Its error output isn't in the same pipe: that might
+    write into the address, and nobody reads on."""
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=env)
     for line in process.stdout:
-        if found := re.search(r"listening on (https?://\S+)", line):
+        if found := re.search(r"\blistening on (https?://[\d.]+:\d+)\n", line):
             return process, found[1]
     raise AssertionError(f"{argv}: expected an address, found the end: {process.wait()}")
 

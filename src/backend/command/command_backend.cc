@@ -7,8 +7,9 @@
 
 #include "backend/command/checkouts.h"
 #include "backend/command/command_options.h"
-#include "backend/executable.h"
+#include "backend/hashed_file.h"
 #include "base/files/hash.h"
+#include "base/process/executable.h"
 #include "base/text/text.h"
 #include "study/command_arm.h"
 #include "study/placeholders.h"

@@ -12,9 +12,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "backend/executable.h"
 #include "base/clock.h"
 #include "base/files/descriptor.h"
+#include "base/process/executable.h"
 
 namespace assay {
 namespace {

@@ -3,10 +3,11 @@
 
 #include <map>
 
-#include "backend/executable.h"
+#include "backend/hashed_file.h"
 #include "backend/http/http_options.h"
 #include "backend/http/known_server.h"
 #include "backend/http/server_facts_json.h"
+#include "base/process/executable.h"
 #include "base/text/text.h"
 
 namespace assay {

@@ -11,27 +11,22 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/files/descriptor.h"
+#include "base/process/executable.h"
 #include "base/process/keeper.h"
-#include "base/text/text.h"
 
 namespace assay {
 namespace {
 
 Result<std::string> find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    if (::access(name.c_str(), X_OK) == 0) return name;
-    return bad_input("{}: expected an executable file, found: {}", name, std::strerror(errno));
-  }
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path ? path : "/usr/bin:/bin", ':')) {
-    std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
-    if (!name.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return bad_input("{}: expected a program in PATH, found none", name);
+  if (const auto found = find_executable(name)) return found->string();
+  if (name.find('/') == std::string::npos)
+    return bad_input("{}: expected a program in PATH, found none", name);
+  const bool may_run = ::access(name.c_str(), X_OK) == 0;
+  return bad_input("{}: expected an executable file, found: {}", name,
+                   may_run ? "no regular file" : std::strerror(errno));
 }
 
 std::vector<std::string> merged_environment(const ChildSpec& spec) {

@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/files/descriptor.h"
 #include "base/files/files.h"
+#include "base/process/executable.h"
 #include "base/process/thread_pool.h"
 
 namespace assay {
@@ -147,6 +150,20 @@ TEST(Subprocess, AMissingOrBrokenProgramIsAnError) {
     EXPECT_EQ(child.error().kind, ErrorKind::kBadInput);
     EXPECT_THAT(child.error().message, testing::HasSubstr("expected"));
   }
+}
+
+TEST(Subprocess, AFolderInPathIsNoProgram) {
+  const std::string place = testing::TempDir() + "folders_in_path";
+  const std::string path = std::getenv("PATH");
+  std::filesystem::create_directories(place + "/sh");
+  std::filesystem::create_directories(place + "/only_a_folder");
+  ASSERT_EQ(::setenv("PATH", (place + ":" + path).c_str(), 1), 0);
+  EXPECT_TRUE(system_spawner().spawn({.argv = {"sh", "-c", "true"}}));
+  EXPECT_FALSE(find_executable("only_a_folder"));
+  const auto child = system_spawner().spawn({.argv = {"only_a_folder"}});
+  ASSERT_EQ(::setenv("PATH", path.c_str(), 1), 0);
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().message, "only_a_folder: expected a program in PATH, found none");
 }
 
 TEST(Subprocess, SignalsHaveNames) {

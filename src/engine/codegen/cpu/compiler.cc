@@ -1,14 +1,13 @@
 // The system's C++ compiler: finding it, knowing it again, running it under a deadline.
 #include "engine/codegen/cpu/compiler.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
 #include "base/files/files.h"
 #include "base/files/hash.h"
+#include "base/process/executable.h"
 #include "base/process/subprocess.h"
 #include "base/text/text.h"
 
@@ -48,21 +47,8 @@ std::string_view trimmed(std::string_view text) {
 
 // The compiler's command: a path, or a name looked up in PATH.
 Result<fs::path> find_command(const std::string& name, std::string_view asked_by) {
-  if (name.find('/') != std::string::npos) {
-    std::error_code error;
-    if (::access(name.c_str(), X_OK) == 0 && fs::is_regular_file(name, error)) {
-      return fs::absolute(name, error);
-    }
-  } else {
-    const char* path = std::getenv("PATH");
-    for (const std::string& folder : split(path ? path : "/usr/bin:/bin", ':')) {
-      std::error_code error;
-      const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
-      if (::access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate, error)) {
-        return fs::absolute(candidate, error);
-      }
-    }
-  }
+  std::error_code error;
+  if (const auto found = find_executable(name)) return fs::absolute(*found, error);
   return environment_error("c++ compiler: expected an executable file {}{}, found none",
                            quoted_excerpt(name), asked_by);
 }

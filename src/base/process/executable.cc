@@ -1,16 +1,15 @@
-// Programs as execvp() looks for them.
-#include "backend/executable.h"
+#include "base/process/executable.h"
 
 #include <unistd.h>
 
 #include <cstdlib>
 
-#include "base/files/hash.h"
 #include "base/text/text.h"
 
 namespace assay {
 namespace {
 
+// A folder may be entered, which access() takes for the right to execute it.
 std::optional<std::filesystem::path> executable_at(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error) || ::access(path.c_str(), X_OK) != 0) {
@@ -30,18 +29,13 @@ std::optional<std::filesystem::path> find_executable(const std::string& name,
                                                      const std::filesystem::path& folder) {
   const std::string program = program_in(name, folder);
   if (program.find('/') != std::string::npos) return executable_at(program);
+  if (program.empty()) return std::nullopt;
   const char* const path = std::getenv("PATH");
   for (const std::string& place : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
-    if (auto found = executable_at(std::filesystem::path(place) / name)) return found;
+    if (auto found = executable_at(std::filesystem::path(place.empty() ? "." : place) / program))
+      return found;
   }
   return std::nullopt;
-}
-
-Json hashed_file(const std::filesystem::path& path) {
-  Json json = {{"path", path.string()}};
-  const auto hash = sha256_file_hex(path);
-  json["sha256"] = hash ? Json(*hash) : Json(nullptr);
-  return json;
 }
 
 }  // namespace assay
