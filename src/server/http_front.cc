@@ -6,23 +6,17 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/host_name.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "base/text/text.h"
+#include "server/front_connection.h"
+#include "server/request_rules.h"
 
 namespace assay::server {
 namespace {
@@ -33,11 +27,7 @@ namespace http = boost::beast::http;
 using Tcp = asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 
-constexpr std::string_view kJson = "application/json";
-constexpr std::string_view kPageHeaders =
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
-    "'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors "
-    "'none'\r\nReferrer-Policy: no-referrer\r\n";
+constexpr int kRetryAfter_s = 1;
 
 asio::redirect_error_t<asio::use_awaitable_t<>> into(ErrorCode& error) {
   return {asio::use_awaitable, error};
@@ -51,192 +41,6 @@ std::chrono::steady_clock::duration seconds(double count) {
 std::string_view standard(beast::string_view text) {
   return {text.data(), text.size()};
 }
-
-// Takes as long whatever the texts share.
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned char differs = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i) {
-    differs |= static_cast<unsigned char>(a[i] ^ (b.empty() ? '\1' : b[i % b.size()]));
-  }
-  return differs == 0;
-}
-
-// "[::1]:80", "localhost:80" and "localhost": the part before the port.
-std::string_view host_of(std::string_view header) {
-  const size_t colon = header.rfind(':');
-  const bool has_port =
-      colon != std::string_view::npos && header.find(']', colon) == std::string_view::npos;
-  return has_port ? header.substr(0, colon) : header;
-}
-
-// Why a request isn't served.
-struct Refusal {
-  int status = 400;
-  std::string message;
-};
-
-}  // namespace
-
-struct HttpFront::Impl {
-  Impl(FrontOptions given, RequestHandler with)
-      : options(std::move(given)), handler(std::move(with)) {}
-
-  FrontOptions options;
-  RequestHandler handler;
-  std::set<struct FrontConnection*> open =
-      {};  // each belongs to its coroutine, and so to `context`
-  bool drains = false;
-  asio::io_context context{1};
-  Tcp::acceptor acceptor{context};
-};
-
-struct FrontConnection : std::enable_shared_from_this<FrontConnection> {
-  FrontConnection(HttpFront::Impl& of_front, Tcp::socket socket)
-      : front(of_front), stream(std::move(socket)), wake(front.context) {
-    front.open.insert(this);
-    stream.socket().set_option(Tcp::no_delay(true));
-  }
-  ~FrontConnection() { front.open.erase(this); }
-
-  HttpFront::Impl& front;
-  beast::tcp_stream stream;
-  beast::flat_buffer buffer;
-  asio::steady_timer wake;  // cancelled when there is something to do
-  // The answer under way.
-  int64_t answers = 0;  // so many began: a late call of an earlier one does nothing
-  std::string unsent;
-  std::function<void()> tell_gone;
-  bool head_sent = false, ended = false, chunked = false, keep = false, is_head = false;
-  bool gone = false, watching = false, busy = false;
-  std::string path;
-
-  void start_answer(bool keep_alive, bool http_1_1, bool head_only) {
-    ++answers;
-    unsent.clear();
-    tell_gone = nullptr;
-    head_sent = ended = false;
-    keep = keep_alive;
-    chunked = http_1_1;
-    is_head = head_only;
-  }
-
-  void rouse() { wake.cancel(); }
-
-  void lose() {
-    if (gone) return;
-    gone = true;
-    rouse();
-    if (!ended && tell_gone) std::exchange(tell_gone, nullptr)();
-  }
-
-  // A client that leaves too much of a stream has gone; an answer sent as a whole is as long as it
-  // is.
-  void put(std::string_view bytes, bool is_whole = false) {
-    if (gone) return;
-    unsent += bytes;
-    rouse();
-    if (!is_whole &&
-        unsent.size() > front.options.limits.unsent_bytes + front.options.limits.header_bytes)
-      lose();
-  }
-
-  void put_head(int status, std::string_view type, std::optional<size_t> length,
-                const std::string& further) {
-    if (front.drains || (!length && !chunked)) keep = false;
-    std::string head = fmt::format(
-        "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nCache-Control: no-store\r\nX-Content-Type-Options: "
-        "nosniff\r\n{}",
-        status,
-        std::string(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)))),
-        type, further);
-    if (length) {
-      head += fmt::format("Content-Length: {}\r\n", *length);
-    } else if (chunked) {
-      head += "Transfer-Encoding: chunked\r\n";
-    }
-    head += keep ? "\r\n" : "Connection: close\r\n\r\n";
-    head_sent = true;
-    put(head);
-  }
-
-  void send(int status, std::string_view type, std::string_view body, const std::string& further) {
-    if (ended || head_sent) return;
-    put_head(status, type, body.size(),
-             type.starts_with("text/html") ? further + std::string(kPageHeaders) : further);
-    if (!is_head) put(body, true);
-    finish();
-  }
-
-  void refuse(int status, const std::string& message, std::optional<int> retry_after_s) {
-    std::string further;
-    if (retry_after_s) further = fmt::format("Retry-After: {}\r\n", *retry_after_s);
-    if (status == 401) further += "WWW-Authenticate: Bearer\r\n";
-    const auto& body_of = front.options.error_body;
-    send(status, kJson, body_of ? body_of(path, status, message) : std::string(), further);
-  }
-
-  void write(std::string_view bytes) {
-    if (ended || bytes.empty() || is_head) return;
-    if (!chunked) return put(bytes);
-    put(fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes));
-  }
-
-  void end() {
-    if (ended) return;
-    if (chunked && !is_head) put("0\r\n\r\n");
-    finish();
-  }
-
-  // The handler let the answer go unfinished.
-  void abandon() {
-    if (ended) return;
-    if (!head_sent) return refuse(500, "the request was given up", {});
-    keep = false;  // without the last chunk a client sees that the stream is cut
-    finish();
-  }
-
-  void finish() {
-    ended = true;
-    tell_gone = nullptr;
-    rouse();
-  }
-};
-
-namespace {
-
-class FrontAnswer final : public Answer {
- public:
-  explicit FrontAnswer(std::shared_ptr<FrontConnection> connection)
-      : connection_(std::move(connection)), number_(connection_->answers) {}
-  ~FrontAnswer() override {
-    if (is_current()) connection_->abandon();
-  }
-  void send(int status, std::string_view type, std::string body) override {
-    if (is_current()) connection_->send(status, type, body, "");
-  }
-  void refuse(int status, const std::string& message, std::optional<int> retry_after_s) override {
-    if (is_current()) connection_->refuse(status, message, retry_after_s);
-  }
-  void begin(std::string_view type) override {
-    if (is_current() && !connection_->head_sent) connection_->put_head(200, type, std::nullopt, "");
-  }
-  void write(std::string bytes) override {
-    if (is_current()) connection_->write(bytes);
-  }
-  void end() override {
-    if (is_current()) connection_->end();
-  }
-  void when_gone(std::function<void()> tell) override {
-    if (!is_current()) return;
-    if (connection_->gone) return tell();
-    connection_->tell_gone = std::move(tell);
-  }
-
- private:
-  bool is_current() const { return connection_->answers == number_; }
-  std::shared_ptr<FrontConnection> connection_;
-  int64_t number_;
-};
 
 // Serves the requests of one connection, one after the other.
 class ConnectionServer {
@@ -261,26 +65,29 @@ class ConnectionServer {
   asio::awaitable<bool> serve_request() {
     if (!co_await wait_for_bytes()) co_return false;
     http::request_parser<http::string_body> parser;
+    auto share = std::make_shared<BodyShare>(connection_->front.room);
     parser.header_limit(limits().header_bytes);
     parser.body_limit(limits().body_bytes);
     connection_->path.clear();
     std::optional<Refusal> refusal = co_await read_head(parser);
     const auto& head = parser.get();
     split_target(std::string(head.target()));
-    if (!refusal) refusal = wrong_head(head);
-    if (!refusal) refusal = co_await read_body(parser);
+    if (!refusal) refusal = wrong_sender(sender_of(head), connection_->front.options);
+    if (!refusal) refusal = co_await read_body(parser, *share);
     if (refusal && refusal->status == 0) co_return false;  // the client has gone
     connection_->start_answer(!refusal && head.keep_alive(), head.version() >= 11,
                               head.method() == http::verb::head);
     connection_->busy = true;
     if (refusal) {
-      connection_->refuse(refusal->status, refusal->message, {});
+      std::string().swap(parser.get().body());
+      share.reset();
+      connection_->refuse(refusal->status, refusal->message, refusal->retry_after_s);
     } else {
       connection_->watching = true;
       asio::co_spawn(connection_->front.context, watch(connection_), asio::detached);
       ServedRequest request{std::string(head.method_string()), connection_->path, query_,
-                            std::move(parser.get().body())};
-      connection_->front.handler(std::move(request), std::make_shared<FrontAnswer>(connection_));
+                            std::move(parser.get().body()), std::move(share)};
+      connection_->front.handler(std::move(request), current_answer(connection_));
     }
     co_await write_answer();
     connection_->busy = false;
@@ -306,7 +113,7 @@ class ConnectionServer {
   }
 
   template <typename Parser>
-  asio::awaitable<std::optional<Refusal>> read_body(Parser& parser) {
+  asio::awaitable<std::optional<Refusal>> read_body(Parser& parser, BodyShare& share) {
     ErrorCode error;
     connection_->stream.expires_after(seconds(limits().body_s));
     if (!parser.is_done() && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
@@ -314,7 +121,17 @@ class ConnectionServer {
       co_await asio::async_write(connection_->stream, asio::buffer(kGoOn), into(error));
       if (error) co_return Refusal{0, ""};
     }
-    co_await http::async_read(connection_->stream, connection_->buffer, parser, into(error));
+    parser.eager(true);  // takes what of the body came with the headers
+    while (!error && !parser.is_done()) {
+      co_await http::async_read_some(connection_->stream, connection_->buffer, parser, into(error));
+      const uint64_t bytes = parser.get().body().size();
+      if (bytes > limits().small_body_bytes && !share.grow_to(bytes)) {
+        co_return Refusal{503,
+                          fmt::format("expected at most {} bytes of all requests' bodies, found more",
+                                      limits().bodies_bytes),
+                          kRetryAfter_s};
+      }
+    }
     co_return refusal_of(error);
   }
 
@@ -336,60 +153,20 @@ class ConnectionServer {
     return Refusal{400, fmt::format("expected a request of HTTP/1.1, found {}", error.message())};
   }
 
+  template <typename Head>
+  RequestSender sender_of(const Head& head) const {
+    return {.version = head.version(),
+            .path = connection_->path,
+            .host = standard(head[http::field::host]),
+            .origin = standard(head[http::field::origin]),
+            .fetch_site = standard(head["Sec-Fetch-Site"]),
+            .authorization = standard(head[http::field::authorization])};
+  }
+
   void split_target(const std::string& target) {
     const size_t mark = target.find('?');
     connection_->path = target.substr(0, mark);
     query_ = mark == std::string::npos ? "" : target.substr(mark + 1);
-  }
-
-  template <typename Head>
-  std::optional<Refusal> wrong_head(const Head& head) const {
-    const FrontOptions& options = connection_->front.options;
-    if (head.version() != 10 && head.version() != 11)
-      return Refusal{505, "expected HTTP/1.1, found another version"};
-    // A page that resolves its own name to loopback would else reach what listens there.
-    ErrorCode no_address;
-    const auto bound = asio::ip::make_address(options.address, no_address);
-    if (bound.is_loopback() && !is_own_host(host_of(standard(head[http::field::host])))) {
-      return Refusal{403, "expected a Host of this machine's loopback, found another"};
-    }
-    // Without this a page of any site could have this machine compute, though it couldn't read. A
-    // frame may hide its page's name.
-    const std::string_view origin = standard(head[http::field::origin]);
-    const bool is_pages = origin.starts_with("http") || origin == "null";
-    if (is_pages && (head["Sec-Fetch-Site"] == "cross-site" ||
-                     !may_ask(origin, standard(head[http::field::host])))) {
-      return Refusal{403, "expected no request from another site's page, found one"};
-    }
-    const bool is_free =
-        std::ranges::find(options.free_paths, connection_->path) != options.free_paths.end();
-    if (options.api_key.empty() || is_free) return std::nullopt;
-    const std::string_view given = standard(head[http::field::authorization]);
-    constexpr std::string_view kScheme = "Bearer ";
-    if (given.starts_with(kScheme) && same_secret(given.substr(kScheme.size()), options.api_key))
-      return std::nullopt;
-    return Refusal{401, "expected the server's API key (Authorization: Bearer KEY), found another"};
-  }
-
-  // Says whether a page of this origin may have an answer. Browsers name their Sec-Fetch-Site to
-  // servers on loopback alone. A page whose own name leads here is known by this machine's: without
-  // a key it has to be that, or an address.
-  bool may_ask(std::string_view origin, std::string_view host) const {
-    if (!connection_->front.options.api_key.empty()) return true;
-    const size_t scheme = origin.find("://");
-    if (scheme == std::string_view::npos || origin.substr(scheme + 3) != host) return false;
-    std::string name(host_of(host));
-    if (is_own_host(name)) return true;
-    if (name.starts_with('[')) name = name.substr(1, name.size() - 2);
-    ErrorCode no_address;
-    asio::ip::make_address(name, no_address);
-    return !no_address || name.substr(0, name.find('.')) == asio::ip::host_name();
-  }
-
-  bool is_own_host(std::string_view host) const {
-    const std::string& address = connection_->front.options.address;
-    return beast::iequals(beast::string_view(host.data(), host.size()), "localhost") ||
-           host == "127.0.0.1" || host == "[::1]" || host == address || host == "[" + address + "]";
   }
 
   asio::awaitable<void> write_answer() {

@@ -17,6 +17,10 @@ namespace assay::server {
 struct FrontLimits {
   uint32_t header_bytes = 16u << 10;  // of a request
   uint64_t body_bytes = 16u << 20;    // likewise
+  // Bodies of all requests together, but of those up to small_body_bytes, from their first byte
+  // until they are let go; a further one gets 503.
+  uint64_t bodies_bytes = 64u << 20;
+  uint64_t small_body_bytes = 32u << 10;
   int64_t connections = 1024;         // at a time; a further one gets 503 and its end
   // A connection is closed where one of these passes.
   double idle_s = 75;                // that it waits for a request
@@ -42,6 +46,7 @@ struct ServedRequest {
   std::string path;   // decoded by nobody, without its query
   std::string query;  // behind "?"
   std::string body;
+  std::shared_ptr<class BodyShare> share = {};  // of the bodies' memory: let go with the body
 };
 
 // The answer to one request: send() once, or begin(), any number of write() and end(). All calls

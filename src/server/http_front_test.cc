@@ -62,7 +62,7 @@ class Client {
 
 // A front in a thread of its own. /echo answers with the body, /stream with three pieces, /hold
 // never by itself, /drop lets its answer go, /torn after a piece, /flood with more than anybody
-// takes.
+// takes, /keep keeps the request.
 class FrontTest : public testing::Test {
  protected:
   void start(FrontOptions options = {}) {
@@ -99,6 +99,9 @@ class FrontTest : public testing::Test {
       answer->begin("text/plain");
       for (int i = 0; i < 64; ++i) answer->write(std::string(1u << 20, 'x'));
       held_ = std::move(answer);
+    } else if (request.path == "/keep") {
+      kept_ = std::move(request);
+      answer->send(200, "text/plain", "kept");
     } else if (request.path != "/drop") {
       answer->refuse(404, "expected a path that is served", {});
     }
@@ -125,6 +128,7 @@ class FrontTest : public testing::Test {
   std::unique_ptr<HttpFront> front_;
   std::thread thread_;
   std::shared_ptr<Answer> held_;
+  ServedRequest kept_;
   std::promise<void> gone_, holds_;
 };
 
@@ -289,6 +293,43 @@ TEST_F(FrontTest, TooManyConnectionsAreTurnedAway) {
   EXPECT_THAT(third.read(), HasSubstr("|503|"));
   first.send("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(first.read("GET? "), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(FrontTest, BodiesOfAllRequestsHaveOneBound) {
+  FrontOptions options;
+  options.limits.bodies_bytes = 100;
+  options.limits.small_body_bytes = 10;
+  start(options);
+  const std::string small(10, 's'), large(60, 'x');
+  const auto refuses = [&] {
+    return ask("POST /echo HTTP/1.1", large).starts_with("HTTP/1.1 503");
+  };
+  EXPECT_FALSE(refuses());
+  EXPECT_THAT(ask("POST /keep HTTP/1.1", large), HasSubstr("kept"));
+  const std::string refused = ask("POST /echo HTTP/1.1", large);
+  EXPECT_THAT(refused, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_THAT(refused, HasSubstr("/echo|503|expected at most 100 bytes of all requests' bodies"));
+  EXPECT_THAT(ask("POST /echo HTTP/1.1", small), StartsWith("HTTP/1.1 200")) << "isn't counted";
+  std::promise<void> let_go;
+  front_->post([&] {
+    kept_ = {};
+    let_go.set_value();
+  });
+  let_go.get_future().wait();
+  EXPECT_FALSE(refuses()) << "also what was refused is let go";
+
+  Client half(front_->url());
+  half.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n" + large);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto comes_about = [&](bool refusal) {
+    while (refuses() != refusal) {
+      if (std::chrono::steady_clock::now() > end) return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(comes_about(true)) << "bytes count as they come";
+  half.close();
+  EXPECT_TRUE(comes_about(false)) << "a client that goes lets its body go";
 }
 
 TEST_F(FrontTest, DrainingFinishesWhatIsUnderWayAndEnds) {

@@ -68,7 +68,7 @@ struct Service::Impl {
   int64_t numbers = 0;
   std::optional<Aside> aside = {};  // the last: it uses all others
 
-  using Serve = void (Impl::*)(const ServedRequest&, const std::shared_ptr<Answer>&);
+  using Serve = void (Impl::*)(ServedRequest&, const std::shared_ptr<Answer>&);
   struct Route {
     std::string_view method;
     std::string_view path;
@@ -82,7 +82,7 @@ struct Service::Impl {
   // Reads the body by `read`, which changes nothing, beside the loop where that takes long, and
   // then in the loop answers by `reply`, unless it was refused.
   template <typename T>
-  void with_body(const ServedRequest& asked, std::shared_ptr<Answer> answer,
+  void with_body(ServedRequest& asked, std::shared_ptr<Answer> answer,
                  std::function<Read<T>(const Json&)> read,
                  std::function<void(T, const std::shared_ptr<Answer>&)> reply) {
     const auto take = [this, read = std::move(read)](const std::string& text) -> Read<T> {
@@ -98,7 +98,8 @@ struct Service::Impl {
     };
     if (!aside || asked.body.size() <= kQuickBytes) return give(take(asked.body), answer);
     // The answer, which is the loop's, may end nowhere else.
-    aside->post([this, take, give, text = asked.body, answer = std::move(answer)]() mutable {
+    aside->post([this, take, give, share = std::move(asked.share), text = std::move(asked.body),
+                 answer = std::move(answer)]() mutable {
       auto found = std::make_shared<Read<T>>(take(text));
       post([give, found = std::move(found), answer = std::move(answer)] {
         give(std::move(*found), answer);
@@ -190,7 +191,7 @@ struct Service::Impl {
     return ReadRequest{*std::move(request), std::move(asks)};
   }
 
-  void generate(ApiKind kind, const ServedRequest& asked, const std::shared_ptr<Answer>& answer) {
+  void generate(ApiKind kind, ServedRequest& asked, const std::shared_ptr<Answer>& answer) {
     with_body<ReadRequest>(
         asked, answer, [this, kind](const Json& body) { return read_request(kind, body); },
         [this, kind](ReadRequest read, const std::shared_ptr<Answer>& to) {
@@ -212,28 +213,28 @@ struct Service::Impl {
     });
   }
 
-  void completion(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+  void completion(ServedRequest& request, const std::shared_ptr<Answer>& answer) {
     generate(ApiKind::kCompletion, request, answer);
   }
-  void chat_completion(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+  void chat_completion(ServedRequest& request, const std::shared_ptr<Answer>& answer) {
     generate(ApiKind::kChat, request, answer);
   }
-  void ollama_generate(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+  void ollama_generate(ServedRequest& request, const std::shared_ptr<Answer>& answer) {
     generate(ApiKind::kOllamaGenerate, request, answer);
   }
-  void ollama_chat(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+  void ollama_chat(ServedRequest& request, const std::shared_ptr<Answer>& answer) {
     generate(ApiKind::kOllamaChat, request, answer);
   }
-  void models(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void models(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     send(answer, openai_models(model));
   }
-  void tags(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void tags(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     send(answer, ollama_tags(model));
   }
-  void ps(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void ps(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     send(answer, ollama_ps(model));
   }
-  void show(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+  void show(ServedRequest& request, const std::shared_ptr<Answer>& answer) {
     with_body<Json>(
         request, answer,
         [this](const Json& body) -> Read<Json> {
@@ -242,25 +243,25 @@ struct Service::Impl {
         },
         [this](const Json& told, const std::shared_ptr<Answer>& to) { send(to, told); });
   }
-  void version(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void version(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     send(answer, {{"version", model.version}, {"server", "assay"}});  // so it isn't Ollama
   }
-  void health(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void health(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     send(answer, {{"status", "ok"}});
   }
 
-  void page(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void page(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     answer->send(200, "text/html; charset=utf-8", std::string(page_html()));
   }
-  void page_style(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void page_style(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     answer->send(200, "text/css; charset=utf-8", std::string(page_css()));
   }
-  void page_script(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void page_script(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     answer->send(200, "text/javascript; charset=utf-8", std::string(page_js()));
   }
 
   // The page's question, once a second.
-  void status(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void status(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     const QueueState queue = generator.state();
     Json told = {{"model", model.name},
                  {"architecture", model.architecture},
@@ -286,7 +287,7 @@ struct Service::Impl {
   }
 
   // vLLM's question ("prompt") and llama.cpp's ("content").
-  void tokenize(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+  void tokenize(ServedRequest& request, const std::shared_ptr<Answer>& answer) {
     with_body<Json>(
         request, answer,
         [this](const Json& body) -> Read<Json> {
@@ -303,7 +304,7 @@ struct Service::Impl {
         [this](const Json& told, const std::shared_ptr<Answer>& to) { send(to, told); });
   }
 
-  void metrics(const ServedRequest&, const std::shared_ptr<Answer>& answer) {
+  void metrics(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     std::string text;
     const auto add = [&](const char* name, const char* type, const char* help, int64_t value,
                          const std::string& labels = "") {
@@ -364,7 +365,7 @@ std::vector<std::string> Service::free_paths() {
   return {"/health", "/", "/page.css", "/page.js"};
 }
 
-void Service::serve(const ServedRequest& request, const std::shared_ptr<Answer>& answer) {
+void Service::serve(ServedRequest request, const std::shared_ptr<Answer>& answer) {
   bool has_path = false;
   for (const Impl::Route& route : Impl::kRoutes) {
     if (route.path != request.path) continue;

@@ -32,7 +32,7 @@ class Service {
   // Paths that need no key: they tell nothing of the model.
   static std::vector<std::string> free_paths();
 
-  void serve(const ServedRequest& request, const std::shared_ptr<Answer>& answer);
+  void serve(ServedRequest request, const std::shared_ptr<Answer>& answer);
 
  private:
   struct Impl;

@@ -32,6 +32,8 @@
 namespace assay::cli {
 namespace {
 
+constexpr uint64_t kBodiesAtATime = 4;  // of the largest size; further ones are refused
+
 struct ServeOptions {
   std::string model;
   std::string address = "127.0.0.1";
@@ -136,12 +138,13 @@ Status make_serving(const ServeOptions& options, Serving& all) {
   ASSAY_TRY(front.api_key, api_key(options));
   front.free_paths = server::Service::free_paths();
   front.limits.body_bytes = static_cast<uint64_t>(options.body_mib) << 20;
+  front.limits.bodies_bytes = kBodiesAtATime * front.limits.body_bytes;
   front.limits.connections = options.connections;
   front.error_body = server::api_error;
   ASSAY_TRY(all.front, server::HttpFront::listen(std::move(front),
                                                  [&all](server::ServedRequest request,
                                                         std::shared_ptr<server::Answer> answer) {
-                                                   all.service->serve(request, answer);
+                                                   all.service->serve(std::move(request), answer);
                                                  }));
   std::unique_ptr<server::SlotEngine> slots = std::move(served.engine);
   std::optional<server::PolicyRoutes> routes;
