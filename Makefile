@@ -4,7 +4,7 @@ ASSAY := $(BUILD)/assay
 DEMO_STUDY ?= studies/demo.yaml
 DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 
-.PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-judgements bench-pairs bench-percent format tidy install torch-env cuda-libs clean
+.PHONY: demo build test test-asan soak soak-asan fuzz bench bench-torch bench-analysis bench-judgements bench-pairs bench-percent format tidy install torch-env cuda-libs clean
 
 demo: build
 	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
@@ -36,6 +36,13 @@ soak:
 	@cmake --preset release -DASSAY_BUILD_TESTS=ON >/dev/null
 	cmake --build --preset release
 	ctest --preset soak
+
+# Ten minutes of the hostile load on `assay serve`, with the sanitizers of test-asan; of it the program alone is built.
+soak-asan:
+	@scripts/install-deps test
+	@cmake --preset asan >/dev/null
+	cmake --build --preset asan --target assay
+	ctest --preset soak-asan
 
 FUZZ_SECONDS ?= 60
 fuzz:

@@ -72,6 +72,33 @@ class ProcessEngine final : public SlotEngine {
   }
 
   Status extend(std::span<const SlotPrompt> parts) override {
+    Status done = extend_once(parts);
+    if (!done && is_worth_another(parts.size())) done = extend_once(parts);
+    return done;
+  }
+
+  Status run(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
+             const engine::Batch::Sink& sink) override {
+    bool goes_on = true;
+    const auto heard = [&](int64_t slot, int32_t token) {
+      const Onward onward = sink(slot, token);
+      goes_on = onward != Onward::kStop;
+      return onward;
+    };
+    Status done = run_once(slots, steps, wants_logits, heard);
+    if (!done && is_worth_another(slots.size()) && goes_on)
+      done = run_once(slots, 1, wants_logits, heard);
+    return done;
+  }
+
+ private:
+  using Hear = std::function<Onward(const EngineSlot&)>;
+
+  // A call operator by operator that its process didn't survive has no other way to fall back to.
+  // One of several slots is made again slot by slot.
+  bool is_worth_another(size_t slots) const { return has_ended_ && !compiled_ && slots == 1; }
+
+  Status extend_once(std::span<const SlotPrompt> parts) {
     EngineCall call{.call = "extend", .compiled = compiled_};
     call.wants_logits = parts.size() == 1 && at(parts.front().slot).wants_logits;
     ASSAY_CHECK(begun());
@@ -87,8 +114,8 @@ class ProcessEngine final : public SlotEngine {
     return {};
   }
 
-  Status run(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
-             const engine::Batch::Sink& sink) override {
+  Status run_once(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
+                  const engine::Batch::Sink& sink) {
     EngineCall call{
         .call = "run", .compiled = compiled_, .steps = steps, .wants_logits = wants_logits};
     ASSAY_CHECK(begun());
@@ -105,9 +132,6 @@ class ProcessEngine final : public SlotEngine {
     if (!done) return std::unexpected(done.error());
     return {};
   }
-
- private:
-  using Hear = std::function<Onward(const EngineSlot&)>;
 
   KeptSlot& at(int64_t slot) { return kept_[static_cast<size_t>(slot)]; }
   const KeptSlot& at(int64_t slot) const { return kept_[static_cast<size_t>(slot)]; }
@@ -169,7 +193,8 @@ class ProcessEngine final : public SlotEngine {
   Result<EngineAnswer> ask(const EngineCall& call, const Hear& hear = {}) {
     if (!child_) ASSAY_CHECK(restart());
     auto answer = exchange(call, hear);
-    if (!answer && !child_) {
+    has_ended_ = !answer && !child_;
+    if (has_ended_) {
       if (const Status again = restart(); !again) return std::unexpected(again.error());
     }
     return answer;
@@ -218,6 +243,7 @@ class ProcessEngine final : public SlotEngine {
   std::vector<int32_t> ends_ = {};
   std::vector<KeptSlot> kept_ = {};
   bool compiled_ = true;
+  bool has_ended_ = false;  // the process of the last call, by that call
   std::unique_ptr<Child> child_;  // null: it has ended, and couldn't be started anew
 };
 

@@ -33,8 +33,8 @@ struct StartedEngine {
 
 // Where a call ends the process, or takes too long (it is killed then), a new one gets what the
 // slots had: prompts, and tokens that were told of, which it is fed whatever it would choose. Then
-// the call is an error, and may be made again. Errors: those of start(), and of a process that
-// isn't ready.
+// the call is an error, and may be made again; one of a single slot, operator by operator, is made
+// again here, once. Errors: those of start(), and of a process that isn't ready.
 Result<StartedEngine> start_engine(EngineProcess process);
 
 // The process's side: answers calls until the pipe's end. `facts` are for its starter; an engine's

@@ -87,7 +87,7 @@ class EngineProcesses : public ::testing::Test {
 
   // Tokens of two requests that decode together, one of them drawn; each call that fails is made
   // again once.
-  std::vector<std::vector<int32_t>> tokens_of(Fate fate) {
+  std::vector<std::vector<int32_t>> tokens_of(Fate fate, bool compiled = true) {
     EngineProcess process;
     process.start = [&]() -> Result<std::unique_ptr<Child>> {
       ASSAY_TRY(engine::Batch batch,
@@ -102,6 +102,7 @@ class EngineProcesses : public ::testing::Test {
     EXPECT_EQ(engine.slots(), 3);
     EXPECT_EQ(engine.capacity(), 30);
     EXPECT_TRUE(engine.ends_text(99));
+    engine.use_compiled(compiled);
     const int64_t unused = *engine.join({});
     const std::vector<std::vector<int32_t>> prompts = {{5, 6, 7, 8, 9}, {20, 21, 22}};
     std::vector<int64_t> slots;
@@ -183,6 +184,22 @@ TEST_F(EngineProcesses, LoseNothingThatWasToldWhereverOneEnds) {
       EXPECT_THAT(told_[1], ::testing::StartsWith("runs anew after "));
     }
   }
+}
+
+// Steps of several requests alone are the caller's to make again.
+TEST_F(EngineProcesses, MakeACallOperatorByOperatorAgainWhereOneEnds) {
+  const auto expected = tokens_of({}, false);
+  const int64_t messages = messages_;
+  int64_t errors = 0;
+  for (int64_t until = 1; until < messages; ++until) {
+    errors_.clear();
+    told_.clear();
+    EXPECT_EQ(tokens_of({until, LineRead::Kind::kEnd}, false), expected) << "after " << until;
+    errors += std::ssize(errors_);
+    EXPECT_EQ(told_.size(), 2u);
+  }
+  EXPECT_GT(errors, 0);
+  EXPECT_LE(errors, 2 * static_cast<int64_t>(kNew)) << "no prompt's, which come by themselves";
 }
 
 TEST_F(EngineProcesses, OneThatCantBeginSaysWhy) {

@@ -91,13 +91,14 @@ void FrontConnection::put(std::string_view bytes, bool is_whole) {
 }
 
 void FrontConnection::put_head(int status, std::string_view type, std::optional<size_t> length,
-              const std::string& further) {
+                               const std::string& further) {
   if (front.drains || (!length && !chunked)) keep = false;
   std::string head = fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nCache-Control: no-store\r\nX-Content-Type-Options: "
       "nosniff\r\n{}",
       status,
-      std::string(boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(static_cast<unsigned>(status)))),
+      std::string(boost::beast::http::obsolete_reason(
+          boost::beast::http::int_to_status(static_cast<unsigned>(status)))),
       type, further);
   if (length) {
     head += fmt::format("Content-Length: {}\r\n", *length);
@@ -109,7 +110,8 @@ void FrontConnection::put_head(int status, std::string_view type, std::optional<
   put(head);
 }
 
-void FrontConnection::send(int status, std::string_view type, std::string_view body, const std::string& further) {
+void FrontConnection::send(int status, std::string_view type, std::string_view body,
+                           const std::string& further) {
   if (ended || head_sent) return;
   put_head(status, type, body.size(),
            type.starts_with("text/html") ? further + std::string(kPageHeaders) : further);
@@ -117,7 +119,8 @@ void FrontConnection::send(int status, std::string_view type, std::string_view b
   finish();
 }
 
-void FrontConnection::refuse(int status, const std::string& message, std::optional<int> retry_after_s) {
+void FrontConnection::refuse(int status, const std::string& message,
+                             std::optional<int> retry_after_s) {
   std::string further;
   if (retry_after_s) further = fmt::format("Retry-After: {}\r\n", *retry_after_s);
   if (status == 401) further += "WWW-Authenticate: Bearer\r\n";

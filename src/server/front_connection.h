@@ -26,7 +26,7 @@ struct HttpFront::Impl {
 
   FrontOptions options;
   RequestHandler handler;
-  std::shared_ptr<BodyRoom> room;  // for all bodies
+  std::shared_ptr<BodyRoom> room;        // for all bodies
   std::set<FrontConnection*> open = {};  // each belongs to its coroutine, and so to `context`
   bool drains = false;
   boost::asio::io_context context{1};

@@ -126,10 +126,11 @@ class ConnectionServer {
       co_await http::async_read_some(connection_->stream, connection_->buffer, parser, into(error));
       const uint64_t bytes = parser.get().body().size();
       if (bytes > limits().small_body_bytes && !share.grow_to(bytes)) {
-        co_return Refusal{503,
-                          fmt::format("expected at most {} bytes of all requests' bodies, found more",
-                                      limits().bodies_bytes),
-                          kRetryAfter_s};
+        co_return Refusal{
+            503,
+            fmt::format("expected at most {} bytes of all requests' bodies, found more",
+                        limits().bodies_bytes),
+            kRetryAfter_s};
       }
     }
     co_return refusal_of(error);

@@ -21,7 +21,7 @@ struct FrontLimits {
   // until they are let go; a further one gets 503.
   uint64_t bodies_bytes = 64u << 20;
   uint64_t small_body_bytes = 32u << 10;
-  int64_t connections = 1024;         // at a time; a further one gets 503 and its end
+  int64_t connections = 1024;  // at a time; a further one gets 503 and its end
   // A connection is closed where one of these passes.
   double idle_s = 75;                // that it waits for a request
   double header_s = 10;              // from a request's first byte until its headers are there

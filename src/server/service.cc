@@ -231,9 +231,7 @@ struct Service::Impl {
   void tags(ServedRequest&, const std::shared_ptr<Answer>& answer) {
     send(answer, ollama_tags(model));
   }
-  void ps(ServedRequest&, const std::shared_ptr<Answer>& answer) {
-    send(answer, ollama_ps(model));
-  }
+  void ps(ServedRequest&, const std::shared_ptr<Answer>& answer) { send(answer, ollama_ps(model)); }
   void show(ServedRequest& request, const std::shared_ptr<Answer>& answer) {
     with_body<Json>(
         request, answer,
