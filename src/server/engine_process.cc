@@ -243,7 +243,7 @@ class ProcessEngine final : public SlotEngine {
   std::vector<int32_t> ends_ = {};
   std::vector<KeptSlot> kept_ = {};
   bool compiled_ = true;
-  bool has_ended_ = false;  // the process of the last call, by that call
+  bool has_ended_ = false;        // the process of the last call, by that call
   std::unique_ptr<Child> child_;  // null: it has ended, and couldn't be started anew
 };
 

@@ -86,6 +86,59 @@ void pack_columns(const std::array<PackedColumn, kPanel>& columns, int64_t input
   }
 }
 
+using FourWords = uint32_t __attribute__((vector_size(16)));
+
+FourWords four_words(const std::byte* from) {
+  FourWords words;
+  std::memcpy(&words, from, sizeof words);
+  return words;
+}
+
+// Four columns' four words to four rows of a panel.
+void turn_words(const std::array<const std::byte*, 4>& columns, std::byte* to) {
+  const FourWords a = four_words(columns[0]), b = four_words(columns[1]);
+  const FourWords c = four_words(columns[2]), d = four_words(columns[3]);
+  const FourWords ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const FourWords cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const FourWords ab_behind = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const FourWords cd_behind = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const std::array rows{__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                        __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                        __builtin_shufflevector(ab_behind, cd_behind, 0, 1, 4, 5),
+                        __builtin_shufflevector(ab_behind, cd_behind, 2, 3, 6, 7)};
+  for (size_t r = 0; r < rows.size(); ++r)
+    std::memcpy(to + r * kPanel * sizeof(uint32_t), &rows[r], sizeof rows[r]);
+}
+
+// A panel without padding, of columns whose elements lie side by side, in words: values of fp32, or
+// pairs of bf16. It takes a third of the time of pack_columns(), and a start waits for all weights.
+void pack_words(const std::array<PackedColumn, kPanel>& columns, int64_t words, std::byte* to) {
+  constexpr int64_t kWord = sizeof(uint32_t), kBlock = 16;
+  const auto at = [&](int64_t word, int64_t column) {
+    return columns[static_cast<size_t>(column)].data + word * kWord;
+  };
+  const int64_t whole = words / 4 * 4;
+  for (int64_t begin = 0; begin < whole; begin += kBlock) {
+    const int64_t end = std::min(whole, begin + kBlock);
+    for (int64_t c = 0; c < kPanel; c += 4) {
+      for (int64_t w = begin; w < end; w += 4)
+        turn_words({at(w, c), at(w, c + 1), at(w, c + 2), at(w, c + 3)},
+                   to + (w * kPanel + c) * kWord);
+    }
+  }
+  for (int64_t w = whole; w < words; ++w) {
+    for (int64_t c = 0; c < kPanel; ++c)
+      std::memcpy(to + (w * kPanel + c) * kWord, at(w, c), kWord);
+  }
+}
+
+bool are_words(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, DType dtype) {
+  if (dtype != DType::kF32 && (dtype != DType::kBF16 || inputs % 2 != 0)) return false;
+  return std::ranges::all_of(columns, [](const PackedColumn& column) {
+    return column.data != nullptr && column.stride == 1;
+  });
+}
+
 template <typename Element>
 void pack_tile(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, DType dtype,
                TileLayout layout, std::byte* bytes) {
@@ -93,6 +146,8 @@ void pack_tile(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, 
   const int64_t padded = Packing::padded_inputs(inputs);
   if (layout == TileLayout::kRows) {
     pack_columns(columns, inputs, to, [=](int64_t i, int64_t c) { return c * padded + i; });
+  } else if (are_words(columns, inputs, dtype)) {
+    pack_words(columns, inputs / Packing::abreast(dtype), bytes);
   } else if (dtype == DType::kBF16) {
     pack_columns(columns, inputs, to,
                  [](int64_t i, int64_t c) { return Packing::element(DType::kBF16, i, c); });

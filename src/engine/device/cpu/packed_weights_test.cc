@@ -13,10 +13,12 @@ namespace {
 // A tiny Llama's tensors, of which q, k, v and gate, up merge: widths 24, 12, 12 and 28, 28.
 class PackedWeightsTest : public ::testing::Test {
  protected:
-  PackedWeightsTest() {
+  PackedWeightsTest() { load(std::nullopt); }
+
+  void load(std::optional<DType> dtype) {
     auto checkpoint = Checkpoint::open(folder_.folder());
     EXPECT_TRUE(checkpoint);
-    auto loaded = Weights::load(std::move(checkpoint).value(), std::nullopt, memory_);
+    auto loaded = Weights::load(std::move(checkpoint).value(), dtype, memory_);
     EXPECT_TRUE(loaded);
     weights_ = std::make_unique<Weights>(std::move(loaded).value());
   }
@@ -66,6 +68,21 @@ TEST_F(PackedWeightsTest, SegmentsStartAtTilesAndEndInZeros) {
   const uint64_t bytes = packed.bytes();
   EXPECT_EQ(*packed.product(source, WeightLayout::kOutIn, packing), *data);  // one copy
   EXPECT_EQ(packed.bytes(), bytes);
+}
+
+// A panel without padding is packed by words where its type has them: 10 of each column here in
+// bf16, and 20 in fp32.
+TEST_F(PackedWeightsTest, APanelWithoutPaddingHoldsTheSameInEachType) {
+  const std::string head = "lm_head.weight";
+  for (const DType dtype : {DType::kBF16, DType::kF32, DType::kF16}) {
+    load(dtype);
+    PackedWeights packed(*weights_, pool_);
+    const auto data = packed.product({.tensors = {head, head}, .axis = 0, .widths = {41, 41}},
+                                     WeightLayout::kOutIn, {.tile = 64, .segments = {82}});
+    ASSERT_TRUE(data);
+    for (int64_t c = 0; c < 128; ++c)
+      expect_column(*data, c, head, c < 82 ? std::optional(c % 41) : std::nullopt);
+  }
 }
 
 TEST_F(PackedWeightsTest, InterleavedSegmentsShareTiles) {
