@@ -281,10 +281,10 @@ class ServeHostile(ServeTest):
         self.assertEqual({status for status in statuses if status >= 500} - {503, 505}, set(), statuses)
         seconds = {kind: [took for at, took in times if begin <= at < end and (at - begin) // WINDOW % 2 == kind] for kind in (0, 1)}
         quiet, loaded = p99(seconds[0]), p99(seconds[1])
-        early = statistics.median(mb for at, mb in resident if SECONDS / 3 <= at < SECONDS / 2)
-        late = statistics.median(mb for at, mb in resident if at >= SECONDS * 5 / 6)
+        sixths = [statistics.median(mb for at, mb in resident if i <= 6 * at / SECONDS < i + 1) for i in range(6)]
+        early, late = sixths[2], sixths[5]
         print(f"good answers: {len(times)}; p99 {quiet * 1e3:.1f} ms quiet, {loaded * 1e3:.1f} ms beside hostile ones ({loaded / quiet:.2f} times); "
-              f"resident {early:.1f} MB after a third, {late:.1f} MB at the end; statuses {dict(sorted(statuses.items()))}")
+              f"resident MB by sixth of the time: {', '.join(f'{mb:.1f}' for mb in sixths)}; statuses {dict(sorted(statuses.items()))}")
         self.assertLess(late, early * 1.1 + 4)
         if SOAK and SECONDS == WHOLE:  # a part is for sanitizers, which take their own time
             self.assertLess(loaded, 2 * quiet)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <future>
 #include <optional>
 #include <string>
 #include <thread>
@@ -120,8 +121,10 @@ Status make_serving(const ServeOptions& options, Serving& all) {
   ASSAY_TRY(const std::vector<BenchedModel> found, find_models({options.model}));
   const std::filesystem::path folder = found.front().path;
   const std::string name = options.name.empty() ? found.front().name : options.name;
-  ASSAY_TRY(all.tokenizer, engine::Tokenizer::find(folder));
   ASSAY_TRY(auto chat, server::ChatTemplate::open(folder));
+  // A large vocabulary takes half a second, in which the weights come.
+  auto tokenizer =
+      std::async(std::launch::async, [folder] { return engine::Tokenizer::find(folder); });
   const EngineAsk ask{.folder = folder.string(),
                       .dtype = options.dtype,
                       .device = options.device,
@@ -131,7 +134,9 @@ Status make_serving(const ServeOptions& options, Serving& all) {
                       .context = options.context,
                       .chunk = options.chunk,
                       .eager_too = !options.policy.empty()};
-  ASSAY_TRY(ServedEngine served, open_engine_of(options, ask, all));
+  auto opened = open_engine_of(options, ask, all);
+  ASSAY_TRY(all.tokenizer, tokenizer.get());
+  ASSAY_TRY(ServedEngine served, std::move(opened));
 
   server::FrontOptions front{.address = options.address,
                              .port = static_cast<uint16_t>(options.port)};
