@@ -285,8 +285,11 @@ class ServeHostile(ServeTest):
         early, late = sixths[2], sixths[5]
         print(f"good answers: {len(times)}; p99 {quiet * 1e3:.1f} ms quiet, {loaded * 1e3:.1f} ms beside hostile ones ({loaded / quiet:.2f} times); "
               f"resident MB by sixth of the time: {', '.join(f'{mb:.1f}' for mb in sixths)}; statuses {dict(sorted(statuses.items()))}")
-        self.assertLess(late, early * 1.1 + 4)
-        if SOAK and SECONDS == WHOLE:  # a part is for sanitizers, which take their own time
+        # A part is for the sanitizers, which take their own time; their allocator keeps more for each size that it has met,
+        # and looks for leaks when the server ends.
+        if not SOAK or SECONDS == WHOLE:
+            self.assertLess(late, early * 1.1 + 4)
+        if SOAK and SECONDS == WHOLE:
             self.assertLess(loaded, 2 * quiet)
         self.expect_idle(url, descriptors)
 
