@@ -238,6 +238,10 @@ def hostile_client(url, begin, end):
 
 def warm_up(url):
     """Sends hostile requests of every kind: later ones find the memory that a server keeps for the largest already there."""
+    for kind in ("ids", "text", "keys") * 2:
+        with socket.create_connection(place_of(url), timeout=60) as client:
+            send(client, b"/v1/completions", large_body(kind))
+            client.recv(65536)
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         list(pool.map(functools.partial(hostile_request, url), range(HOSTILE, HOSTILE + 5 * len(KINDS))))
 
