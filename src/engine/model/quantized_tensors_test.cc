@@ -49,8 +49,8 @@ TEST_P(QuantizedLayouts, AreWhatTheirLayoutSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, QuantizedLayouts, testing::ValuesIn(tiny_layouts()),
-                         [](const auto& info) {
-                           std::string name = name_of(info.param);
+                         [](const auto& layout) {
+                           std::string name = name_of(layout.param);
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
