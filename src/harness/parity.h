@@ -1,4 +1,5 @@
-// Parity: an arm's greedy tokens against the baseline arm's, on the same prompts.
+// Parity: an arm's greedy tokens against those of the arm with which it is compared, on the same
+// prompts. That arm (study/study_quality.h, parity_reference()) is called the baseline here.
 #pragma once
 
 #include <cstdint>

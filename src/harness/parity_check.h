@@ -1,7 +1,7 @@
 // The parity of one model's arms: the prompts asked and still to be asked, the answers, and
-// parity.json of each cell, written as soon as its answer and the baseline's are there. One answer,
-// of the longest cell that runs, serves all of a scenario and batch: each cell is held to as many
-// of its tokens as it generates.
+// parity.json of each cell, written as soon as its answer and its reference's are there. One
+// answer, of the longest cell that runs, serves all of a scenario and batch: each cell is held to
+// as many of its tokens as it generates.
 #pragma once
 
 #include <cstdint>

@@ -382,6 +382,9 @@ TEST(Named, ParityFailedAndParityUncheckedDiffer) {
       of_kind(failed.bundle, "parity_failure").at(0).text,
       "no tokens came to hold against the baseline's (killed by SIGSEGV), so the latencies are "
       "reported but never contrasted");
+  failed.bundle.evidence(failed.compiled)["requested"]["options"]["quantization"] = "q4.gguf";
+  EXPECT_THAT(of_kind(failed.bundle, "parity_failure").at(0).text,
+              HasSubstr("hold against that of the first arm with the same weights"));
   Clean unchecked;
   unchecked.bundle.raw().parity.clear();
   EXPECT_EQ(of_kind(unchecked.bundle, "parity_failure").size(), 0u);

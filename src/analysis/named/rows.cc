@@ -3,6 +3,7 @@
 
 #include "analysis/named/named.h"
 #include "analysis/rows/gpu_neighbours.h"
+#include "analysis/rows/quality.h"
 #include "base/text/counts.h"
 #include "stats/samples/summary.h"
 
@@ -131,23 +132,29 @@ void find_lost_strata(const Samples& samples, const std::vector<Contrast>& combi
 
 void find_parity(const Samples& samples, std::vector<Finding>& findings) {
   for (const Group& group : samples.groups) {
+    const Group* base = samples.find(group.stratum, size_t{0});
+    const bool own =
+        base == nullptr ? !own_weights(group).empty() : own_weights(group) != own_weights(*base);
+    const char* const expected =
+        own ? "that of the first arm with the same weights" : "the baseline's";
     if (group.parity_failed) {
       Finding finding = about("parity_failure", Severity::kWarning, samples, group);
       finding.size = 1;
-      finding.text =
-          fmt::format("{}, so the latencies are reported but never contrasted",
-                      group.parity_error.empty()
-                          ? "the output differs from the baseline's"
-                          : fmt::format("no tokens came to hold against the baseline's ({})",
-                                        group.parity_error));
+      finding.text = fmt::format("{}, so the latencies are reported but never contrasted",
+                                 group.parity_error.empty()
+                                     ? fmt::format("the output differs from {}", expected)
+                                     : fmt::format("no tokens came to hold against {} ({})",
+                                                   expected, group.parity_error));
       add_rows(finding, group.timed);
       findings.push_back(std::move(finding));
     } else if (!group.parity_checked && group.arm != 0 && !group.timed.empty()) {
       Finding finding = about("parity_unchecked", Severity::kNote, samples, group);
       finding.text = group.parity_unchecked_why.empty()
-                         ? "there is no parity record, so this arm's output was not compared with "
-                           "the baseline's"
-                         : fmt::format("this arm's output was not compared with the baseline's: {}",
+                         ? fmt::format(
+                               "there is no parity record, so this arm's output was not "
+                               "compared with {}",
+                               expected)
+                         : fmt::format("this arm's output was not compared with {}: {}", expected,
                                        group.parity_unchecked_why);
       findings.push_back(std::move(finding));
     }

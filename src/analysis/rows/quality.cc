@@ -7,21 +7,22 @@
 
 namespace assay {
 
+std::string own_weights(const Group& group) {
+  if (group.evidence == nullptr) return "";
+  return text_member(group.evidence->requested.options, "quantization");
+}
+
 std::vector<ArmQuality> arm_qualities(const Samples& samples) {
-  const auto weights_of = [](const Group& group) {
-    return text_member(group.evidence->requested.options, "quantization");
-  };
   const auto model_of = [&](const Group& group) { return samples.strata[group.stratum].model; };
   std::map<std::pair<std::string, std::string>, const ModelQuality*> known;  // by model and weights
   for (const Group& group : samples.groups) {
     if (group.evidence == nullptr || !group.evidence->quality) continue;
-    const ModelQuality*& best = known[{model_of(group), weights_of(group)}];
+    const ModelQuality*& best = known[{model_of(group), own_weights(group)}];
     if (best == nullptr || !best->problem.empty()) best = &*group.evidence->quality;
   }
   std::vector<ArmQuality> all;
   for (const Group& group : samples.groups) {
-    if (group.evidence == nullptr) continue;
-    const auto at = known.find({model_of(group), weights_of(group)});
+    const auto at = known.find({model_of(group), own_weights(group)});
     const std::string& arm = samples.arms[group.arm];
     const auto is_told = [&](const ArmQuality& one) {
       return one.model == model_of(group) && one.arm == arm;

@@ -1,4 +1,5 @@
 // The section on weights that aren't the model's own: the distance of their predictions from its.
+#include "analysis/findings/spread_text.h"
 #include "base/text/text.h"
 #include "report/sections/sections.h"
 
@@ -7,12 +8,10 @@ namespace {
 
 // "0.031 [0.028, 0.034]"
 TableCell figure_cell(const QualityFigure& figure, double scale = 1) {
-  std::string text = format_significant(scale * figure.value, 3);
-  if (figure.interval) {
-    text += fmt::format(" [{}, {}]", format_significant(scale * figure.interval->low, 3),
-                        format_significant(scale * figure.interval->high, 3));
-  }
-  return TableCell(std::move(text));
+  std::optional<stats::Interval> interval;
+  if (figure.interval) interval = {scale * figure.interval->low, scale * figure.interval->high};
+  return TableCell(format_significant(scale * figure.value, 3) +
+                   spread_text(interval, std::nullopt, 3));
 }
 
 }  // namespace
