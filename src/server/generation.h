@@ -60,7 +60,7 @@ class TokenListener {
 
 struct QueueState {
   int64_t slots = 0;    // generations at a time
-  int64_t running = 0;  // of them under way
+  int64_t running = 0;  // generations under way, until their listener hears the end
   int64_t waiting = 0;
   int64_t most_waiting = 0;
 };

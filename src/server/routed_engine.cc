@@ -63,14 +63,15 @@ class RoutedEngine final : public SlotEngine {
     return one.fed;
   }
 
-  void leave(int64_t slot) override {
+  void leave(int64_t slot) override { engine_->leave(slot); }
+
+  void ended(int64_t slot) override {
     RoutedSlot& one = at(slot);
     const bool is_broken = engine_->is_broken(slot);
     one.prefill.lost |= is_broken;
     one.decode.lost |= is_broken;
     if (one.prefill.lost) tell(one.prefill);  // else its client has gone before the prompt's end
     tell(one.decode);
-    engine_->leave(slot);
   }
 
   Status extend(std::span<const SlotPrompt> parts) override {
@@ -144,7 +145,7 @@ class RoutedEngine final : public SlotEngine {
     }
     for (const SlotPrompt& part : parts) {
       RoutedSlot& one = at(part.slot);
-      one.prefill.lost = !done;
+      one.prefill.lost = !done || engine_->is_broken(part.slot);
       if (!done) continue;
       one.fed += std::ssize(part.ids);
       if (one.fed == one.prompt_tokens) tell(one.prefill);
@@ -165,8 +166,8 @@ class RoutedEngine final : public SlotEngine {
     if (!done && compiled && !left.empty()) {
       engine_->use_compiled(false);
       const std::vector<int64_t> again = left;
-      done = engine_->run(again, 1, wants_logits, watched);
       for (const int64_t slot : again) at(slot).decode.fall_back();
+      done = engine_->run(again, 1, wants_logits, watched);
     }
     for (const int64_t slot : left) at(slot).decode.lost = !done;
     return done;

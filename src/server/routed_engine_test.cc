@@ -21,6 +21,7 @@ class WatchedEngine final : public SlotEngine {
     std::vector<std::string> calls;
     int fails = 0;        // so many compiled calls from now on
     int eager_fails = 0;  // likewise
+    bool broken = false;  // all logits
   };
   explicit WatchedEngine(Seen& seen) : seen_(seen) {}
 
@@ -47,6 +48,7 @@ class WatchedEngine final : public SlotEngine {
   }
   std::span<const float> logits(int64_t) const override { return {}; }
   bool ends_text(int32_t) const override { return false; }
+  bool is_broken(int64_t) const override { return seen_.broken; }
   void use_compiled(bool compiled) override { compiled_ = compiled; }
 
  private:
@@ -122,15 +124,36 @@ TEST_F(RoutedEngineTest, WhatIsComputedTogetherIsSplitByItsWay) {
 
 TEST_F(RoutedEngineTest, ACompiledCallThatFailsIsMadeEagerAndFiresTheTrigger) {
   const int64_t slot = prompted(200, 8);
-  seen_ = {.calls = {}, .fails = 1, .eager_fails = 0};
+  seen_ = {.calls = {}, .fails = 1};
   EXPECT_TRUE(run({slot}, 3));
   EXPECT_TRUE(run({slot}, 3));
   EXPECT_THAT(seen_.calls, ElementsAre("3 of 0, compiled", "1 of 0, eager", "3 of 0, eager"));
   EXPECT_TRUE(switches_.empty()) << "the phase hasn't ended";
-  engine_->leave(slot);
+  engine_->ended(slot);
   EXPECT_THAT(switches_, ElementsAre("2 fallback"));
   EXPECT_TRUE(run({prompted(200, 8)}, 3));
   EXPECT_EQ(seen_.calls.back(), "3 of 1, eager");
+}
+
+TEST_F(RoutedEngineTest, ARequestThatEndsWithAStepIsCountedWithinIt) {
+  const int64_t slot = prompted(200, 8);
+  seen_ = {.calls = {}, .fails = 1};
+  std::vector<std::string> within;
+  const Status done = engine_->run({&slot, 1}, 3, false, [&](int64_t of, int32_t) {
+    engine_->ended(of);
+    within = switches_;
+    return Onward::kStop;
+  });
+  EXPECT_TRUE(done);
+  EXPECT_THAT(within, ElementsAre("2 fallback"));
+  engine_->leave(slot);
+  EXPECT_THAT(switches_, ElementsAre("2 fallback")) << "once";
+}
+
+TEST_F(RoutedEngineTest, APromptWithoutFiniteLogitsIsLost) {
+  seen_.broken = true;
+  engine_->ended(prompted(200, 8));
+  EXPECT_THAT(switches_, ElementsAre("1 lost_row"));
 }
 
 TEST_F(RoutedEngineTest, AStepThatSucceedsAtLastIsntLost) {
@@ -138,7 +161,7 @@ TEST_F(RoutedEngineTest, AStepThatSucceedsAtLastIsntLost) {
   seen_ = {.calls = {}, .fails = 1, .eager_fails = 1};
   EXPECT_FALSE(run({slot}, 3));
   EXPECT_TRUE(run({slot}, 1)) << "as the scheduler asks for each slot alone";
-  engine_->leave(slot);
+  engine_->ended(slot);
   EXPECT_THAT(switches_, ElementsAre("2 fallback"));
 }
 

@@ -92,8 +92,11 @@ struct Scheduler::Impl {
     std::set<int64_t> gone;
     {
       std::unique_lock lock(mutex);
-      running_count = std::ssize(running);
+      slots_taken = std::ssize(running);
+      rests = running.empty() && queue.empty();
+      if (rests) rested.notify_all();
       changed.wait(lock, [&] { return stops || !running.empty() || !queue.empty(); });
+      rests = false;
       if (stops) return false;
       has_changes = false;
       gone.swap(cancelled);
@@ -137,7 +140,7 @@ struct Scheduler::Impl {
       running.push_back(std::move(one));
     }
     const std::lock_guard lock(mutex);
-    running_count = std::ssize(running);
+    slots_taken = std::ssize(running);
   }
 
   // A slot for the one who waits longest.
@@ -151,7 +154,7 @@ struct Scheduler::Impl {
     const std::lock_guard lock(mutex);
     Waiting first = std::move(queue.front());
     queue.pop_front();
-    ++running_count;
+    ++slots_taken;
     return first;
   }
 
@@ -272,6 +275,7 @@ struct Scheduler::Impl {
 
   // A listener ends where it is told of things: this thread keeps none.
   void tell_end(Running& one, Finish finish, const std::string& error) {
+    engine->ended(one.slot);
     const GenerationTimes times{ms_between(one.of.asked_ns, one.begun_ns),
                                 ms_between(one.begun_ns, one.first_ns),
                                 ms_between(one.first_ns, one.last_ns), one.cached};
@@ -289,6 +293,7 @@ struct Scheduler::Impl {
     deliver([this, calls = std::exchange(told, {})] {
       for (const Told& one : calls) {
         if (one.finish) {
+          note_heard();
           one.listener->ended(*one.finish, one.times, one.error);
         } else if (!one.listener->tokens(std::span(&one.id, 1), one.logprobs)) {
           stop(one.number);
@@ -296,6 +301,16 @@ struct Scheduler::Impl {
       }
     });
   }
+
+  // Where listeners live, so that they find no generation under way that has ended for them, and
+  // none of the ended ones uncounted.
+  void note_heard() {
+    const std::lock_guard lock(mutex);
+    ++ends_heard;
+  }
+
+  // With the mutex.
+  int64_t under_way() const { return numbers - ends_heard - std::ssize(queue); }
 
   void stop(int64_t number) {
     const std::lock_guard lock(mutex);
@@ -319,8 +334,11 @@ struct Scheduler::Impl {
   std::deque<Waiting> queue = {};
   std::set<int64_t> cancelled = {};
   int64_t numbers = 0;
-  int64_t running_count = 0;
+  int64_t ends_heard = 0;  // listeners that heard their end
+  int64_t slots_taken = 0;
   bool stops = false;
+  bool rests = false;  // the thread, until somebody asks
+  std::condition_variable rested = {};
   std::thread thread;  // the last: it uses all others
 };
 
@@ -336,11 +354,11 @@ int64_t Scheduler::capacity() const {
 std::optional<int64_t> Scheduler::ask(TokenAsk wanted, std::shared_ptr<TokenListener> listener) {
   std::unique_lock lock(impl_->mutex);
   const int64_t places =
-      impl_->options.most_waiting + std::max<int64_t>(impl_->slots - impl_->running_count, 0);
+      impl_->options.most_waiting + std::max<int64_t>(impl_->slots - impl_->under_way(), 0);
   if (std::ssize(impl_->queue) >= places) return std::nullopt;
   const int64_t number = impl_->numbers++;
   impl_->queue.push_back({number, std::move(wanted), std::move(listener), monotonic_now_ns()});
-  if (impl_->running_count < impl_->slots) impl_->has_changes = true;
+  if (impl_->slots_taken < impl_->slots) impl_->has_changes = true;
   lock.unlock();
   impl_->changed.notify_one();
   return number;
@@ -352,8 +370,12 @@ void Scheduler::cancel(int64_t number) {
 
 QueueState Scheduler::state() const {
   const std::lock_guard lock(impl_->mutex);
-  return {impl_->slots, impl_->running_count, std::ssize(impl_->queue),
-          impl_->options.most_waiting};
+  return {impl_->slots, impl_->under_way(), std::ssize(impl_->queue), impl_->options.most_waiting};
+}
+
+void Scheduler::settle() const {
+  std::unique_lock lock(impl_->mutex);
+  impl_->rested.wait(lock, [&] { return impl_->rests && impl_->queue.empty(); });
 }
 
 }  // namespace assay::server

@@ -22,6 +22,9 @@ class SlotEngine {
   // An empty slot for this prompt; absent: none is free.
   virtual std::optional<int64_t> join(std::span<const int32_t> prompt) = 0;
   virtual void leave(int64_t slot) = 0;  // it is free again
+  // The slot's request gets no more. Comes before anybody hears of that, maybe within a run(), and
+  // before leave(): what is counted of a request stands when its client has the end of its answer.
+  virtual void ended(int64_t) {}
   // Makes an empty slot the request's. The first so many tokens of its prompt are in it already;
   // not all are.
   virtual Result<int64_t> begin(int64_t slot, const TokenAsk& wanted) = 0;
@@ -62,6 +65,9 @@ class Scheduler final : public Generator {
   std::optional<int64_t> ask(TokenAsk wanted, std::shared_ptr<TokenListener> listener) override;
   void cancel(int64_t number) override;
   QueueState state() const override;
+  // Waits until nothing is asked and the engine has come to rest: a listener hears the end of the
+  // last generation while the call that made it may be under way.
+  void settle() const;
 
  private:
   struct Impl;

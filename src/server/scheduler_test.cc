@@ -61,6 +61,19 @@ TEST_F(ServiceTest, BeyondTheQueueARequestIsToldToComeAgain) {
   EXPECT_EQ(answers[2]->status, 200);
 }
 
+TEST_F(ServiceTest, WhatIsCountedOfARequestStandsWhenItsAnswerEnds) {
+  start(2);
+  engine_->leaves_gated = true;  // the scheduler's thread gets no further than the answer's end
+  for (int64_t i = 1; i < 4; ++i) {
+    answered("/v1/completions", {{"prompt", {1}}, {"max_tokens", 3}});
+    EXPECT_EQ(engine_->requests_ended, i);
+    EXPECT_EQ(scheduler_->state().running, 0);
+    EXPECT_THAT(ask("/metrics", Json::object(), "GET")->bytes,
+                HasSubstr(fmt::format("outcome=\"ok\"}} {}\n", i)));
+    engine_->gate.release();
+  }
+}
+
 TEST_F(ServiceTest, PromptsAreComputedInChunks) {
   start(1, {.chunk_tokens = 8});
   answered("/v1/completions", {{"prompt", std::vector<int32_t>(20, 1)}, {"max_tokens", 1}});

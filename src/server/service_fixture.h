@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -32,7 +33,14 @@ class CountingEngine final : public SlotEngine {
     }
     return std::nullopt;
   }
-  void leave(int64_t slot) override { EXPECT_EQ(used_.erase(slot), 1u); }
+  void leave(int64_t slot) override {
+    if (leaves_gated) gate.acquire();
+    EXPECT_EQ(used_.erase(slot), 1u);
+  }
+  void ended(int64_t slot) override {
+    EXPECT_TRUE(used_.contains(slot));
+    ++requests_ended;
+  }
   Result<int64_t> begin(int64_t, const TokenAsk& wanted) override {
     if (wanted.sampling.seed == 7) return bad_input("expected another seed, found 7");
     return std::min(cached, std::ssize(wanted.prompt) - 1);
@@ -87,7 +95,9 @@ class CountingEngine final : public SlotEngine {
   int64_t cached = 0;  // tokens of each prompt
   std::vector<int64_t> chunks = {};
   bool gated = false;
-  std::counting_semaphore<> gate{0};  // an extend() waits for one each
+  bool leaves_gated = false;
+  std::counting_semaphore<> gate{0};  // a gated extend() or leave() waits for one each
+  std::atomic<int64_t> requests_ended = 0;
   int64_t steps = 0;
   ptrdiff_t most_stepped = 0;
 
@@ -176,7 +186,7 @@ class ServiceTest : public testing::Test {
   void until(const std::function<bool()>& holds) {
     while (!holds()) {
       std::unique_lock lock(mutex_);
-      ASSERT_TRUE(more_.wait_for(lock, std::chrono::seconds(10), [&] { return !work_.empty(); }));
+      ASSERT_TRUE(more_.wait_for(lock, std::chrono::seconds(300), [&] { return !work_.empty(); }));
       auto work = std::move(work_.front());
       work_.pop_front();
       lock.unlock();

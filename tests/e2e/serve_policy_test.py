@@ -49,6 +49,7 @@ class ServePolicy(ServeTest):
         long = self.completion(url, [7] * LONG, NEW)["choices"][0]["text"]
         self.completion(url, [7] * SHORT, NEW)
         self.completion(url, [7] * LONG, NEW + 1)  # its prompt alone is covered
+        self.assertIn("assay_requests_running 0\n", self.ask(url, "/metrics")[1])
         self.assertEqual(self.served(url), {("1", "prefill", "rule"): 2, ("1", "prefill", "fallback"): 0,
                                             ("2", "kv_decode", "rule"): 1, ("2", "kv_decode", "fallback"): 0})
         self.process.terminate()

@@ -8,7 +8,6 @@
 #include <deque>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -84,7 +83,7 @@ class InProcessRun {
     }
     while (under_way_ > 0) calls_.run(0);
     // The last request is told of while its run still has the device, which is the caller's next.
-    while (scheduler_.state().running > 0) std::this_thread::yield();
+    scheduler_.settle();
   }
 
  private:
