@@ -141,13 +141,13 @@ class Command(ProgramTest):
         }
         pattern = r"(?<latency_ms>\S+) ms( (?<tokens>\d+) tok)?"
         arms = [self.arm(name, *command, pattern=pattern) for name, (command, _, _) in ends.items()]
-        study = self.command_study(*arms, repetitions=2, timeout_s=2)
-        self.succeed("run", study, "-o", "b")
-        for name, (_, status, error_class) in ends.items():
-            rows = rows_of(self.folder / "b", arm=name)
-            self.assertEqual([(row["status"], row["error_class"]) for row in rows], [(status, error_class)] * 2, name)
-        with self.assertRaises(ProcessLookupError):
-            os.kill(int((self.folder / "left").read_text()), 0)
+        for bundle, seconds in (("late", 1), ("b", 60)):  # of the one that sleeps, and of those that take a moment
+            of_bundle = [one for one in arms if (one["name"] == "sleeps") == (bundle == "late")]
+            self.succeed("run", self.command_study(*of_bundle, repetitions=2, timeout_s=seconds), "-o", bundle)
+            for name in (one["name"] for one in of_bundle):
+                rows = rows_of(self.folder / bundle, arm=name)
+                self.assertEqual([(row["status"], row["error_class"]) for row in rows], [ends[name][1:]] * 2, name)
+        until(lambda: not lives(int((self.folder / "left").read_text())))
         raised = json.loads(next((self.folder / "b").glob("cells/*-raises-*/evidence.json")).read_text())
         self.assertIn("KeyError: 'x'", raised["failures"][0]["message"])
         self.succeed("verify", "b")
@@ -173,8 +173,7 @@ class Command(ProgramTest):
             row = rows_of(self.folder / "b", arm=name)[0]
             self.assertEqual((row["status"], row["error_class"]), (status, error_class), name)
         for left in self.folder.glob("left.*"):
-            with self.assertRaises(ProcessLookupError):
-                os.kill(int(left.read_text()), 0)
+            until(lambda: not lives(int(left.read_text())))
 
     def test_a_kill_of_the_program_ends_the_command_and_all_that_it_started(self):
         for victim in ("program", "worker"):

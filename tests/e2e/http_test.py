@@ -110,7 +110,8 @@ class Truth(ProgramTest):
         self.assertEqual(len(decoded), len(measured), "one request a repetition")
         gaps = [abs((times[i + 1] - times[i]) / 1e6 - (us[i + 1] - us[i]) / 1e3)
                 for times, us in zip(decoded, measured) for i in range(5)]
-        self.assertLess(statistics.median(gaps), 1, f"ms between what was sent and what was measured: {gaps}")
+        # A step is 10 ms; e2e.load has the bound for a machine that does nothing else.
+        self.assertLess(statistics.median(gaps), 5, f"ms between what was sent and what was measured: {gaps}")
         for row in rows_of(self.folder / "truth", arm="steady", phase="prefill"):
             self.assertGreaterEqual(float(row["latency_ms"]), 30, "a token can't come before it is sent")
         for row in rows_of(self.folder / "truth", arm="steady", phase="kv_decode"):

@@ -177,7 +177,8 @@ class Probe(ProgramTest):
                 "hangs": (["sleep", "1000"], "timeout", "timeout"),
                 "mute": (["true"], "false_success", "no_match")}
         for name, (command, status, error_class) in ends.items():
-            found = self.probed("--unit", "ms", "-r", "2", "--warmup", "0", "--timeout", "0.5", "--save", name, "--", *command,
+            seconds = "0.5" if name == "hangs" else "60"
+            found = self.probed("--unit", "ms", "-r", "2", "--warmup", "0", "--timeout", seconds, "--save", name, "--", *command,
                                 status=1)
             self.assertEqual((found["n"], found["lost"], found["mean"]), (0, 2, None), name)
             self.assertEqual({one["error_class"] for one in found["invocations"]}, {error_class})

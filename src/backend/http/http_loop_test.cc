@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <latch>
 
 #include "backend/http/scripted_server.h"
 #include "base/clock.h"
@@ -28,14 +29,14 @@ HttpLimits within(double total_s, double silence_s = 0) {
   return limits;
 }
 
-HttpResult<HttpAnswer> answer_of(const Script& script, HttpLimits limits = within(5),
+HttpResult<HttpAnswer> answer_of(const Script& script, HttpLimits limits = within(60),
                                  uint64_t most_bytes = 1000) {
   ScriptedServer server([&](const test::ScriptedRequest&) { return script; });
   HttpLoop loop;
   return ask(loop, endpoint_at(server.url()), {"POST", "/x", "{}"}, limits, most_bytes);
 }
 
-std::string class_of(const Script& script, HttpLimits limits = within(5)) {
+std::string class_of(const Script& script, HttpLimits limits = within(60)) {
   const auto answer = answer_of(script, limits);
   return answer ? "" : answer.error().error_class;
 }
@@ -47,7 +48,7 @@ TEST(HttpLoop, AsksAndReadsAWholeAnswer) {
   HttpLoop loop;
   HttpEndpoint endpoint = endpoint_at(server.url() + "/under");
   endpoint.api_key = "k3y";
-  const auto answer = ask(loop, endpoint, {"POST", "/place", "{\"a\":1}"}, within(5));
+  const auto answer = ask(loop, endpoint, {"POST", "/place", "{\"a\":1}"}, within(60));
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->body, "you sent {\"a\":1}");
   const auto requests = server.requests();
@@ -68,14 +69,12 @@ TEST(HttpLoop, KeepsItsConnectionAndMakesAnotherOnceTheServerHasClosedIt) {
   });
   HttpLoop loop;
   const HttpEndpoint endpoint = endpoint_at(server.url());
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(ask(loop, endpoint, {"GET", "/"}, within(5)));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(ask(loop, endpoint, {"GET", "/"}, within(60)));
   EXPECT_EQ(server.connections(), 1);
   closes = true;
-  ASSERT_TRUE(ask(loop, endpoint, {"GET", "/"}, within(5)));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(ask(loop, endpoint, {"GET", "/"}, within(5)));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(ask(loop, endpoint, {"GET", "/"}, within(60)));
+    while (server.closed() < i) std::this_thread::yield();
   }
   EXPECT_EQ(server.connections(), 3);
   EXPECT_EQ(server.requests().size(), 6u) << "none was sent twice";
@@ -87,7 +86,6 @@ TEST(HttpLoop, EachFailureHasItsClass) {
   EXPECT_EQ(class_of({{.close = true}}), http_class::kReset);
   EXPECT_EQ(class_of({{.reset = true}}), http_class::kReset);
   EXPECT_EQ(class_of({{head + "12345"}, {.close = true}}), http_class::kCut);
-  EXPECT_EQ(class_of({{head + "12345"}, {.wait_ms = 30, .reset = true}}), http_class::kCut);
   EXPECT_EQ(class_of({{chunked + chunk("abc")}, {.close = true}}), http_class::kCut);
   EXPECT_EQ(class_of({{chunked + "zz\r\nabc\r\n"}}), http_class::kMalformed);
   EXPECT_EQ(class_of({{"SSH-2.0-server\r\n\r\n"}}), http_class::kMalformed);
@@ -99,8 +97,8 @@ TEST(HttpLoop, EachFailureHasItsClass) {
   EXPECT_EQ(
       class_of({{"HTTP/1.1 302 X\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n"}}),
       http_class::kRedirect);
-  EXPECT_EQ(class_of({{head}, {"0123456789", 2000}}, within(0.2)), http_class::kTimeout);
-  EXPECT_EQ(class_of({{head}, {"01234", 0}, {"56789", 2000}}, within(5, 0.2)),
+  EXPECT_EQ(class_of({{head}, {"0123456789", 60'000}}, within(0.2)), http_class::kTimeout);
+  EXPECT_EQ(class_of({{head}, {"01234", 0}, {"56789", 60'000}}, within(60, 0.2)),
             http_class::kStalled);
 }
 
@@ -122,7 +120,7 @@ TEST(HttpLoop, TheKeyIsTakenOutOfWhatAServerSays) {
   HttpLoop loop;
   HttpEndpoint endpoint = endpoint_at(server.url());
   endpoint.api_key = "k3y";
-  const auto answer = ask(loop, endpoint, {"GET", "/"}, within(5));
+  const auto answer = ask(loop, endpoint, {"GET", "/"}, within(60));
   ASSERT_FALSE(answer);
   EXPECT_THAT(answer.error().message, HasSubstr("Bearer ***"));
 }
@@ -140,7 +138,7 @@ TEST(HttpLoop, NobodyListens) {
     url = gone.url();
   }
   HttpLoop loop;
-  const auto refused = ask(loop, endpoint_at(url), {"GET", "/"}, within(5));
+  const auto refused = ask(loop, endpoint_at(url), {"GET", "/"}, within(60));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().error_class, http_class::kRefused);
   EXPECT_THAT(refused.error().message, HasSubstr(url));
@@ -157,19 +155,19 @@ TEST(HttpLoop, ANameIsLookedUpOnceAndItsAddressesAreTriedInTurn) {
   });
   const HttpEndpoint endpoint = endpoint_at(fmt::format("http://my.machine:{}", server.port()));
   for (int i = 0; i < 3; ++i) {
-    const auto answer = ask(loop, endpoint, {"GET", "/", "", true}, within(5));
+    const auto answer = ask(loop, endpoint, {"GET", "/", "", true}, within(60));
     ASSERT_TRUE(answer) << answer.error().message;
   }
   EXPECT_THAT(*asked, testing::ElementsAre("my.machine"));
   EXPECT_THAT(server.requests().at(0).head,
               HasSubstr(fmt::format("Host: my.machine:{}", server.port())));
-  ASSERT_TRUE(ask(loop, endpoint_at(server.url()), {"GET", "/"}, within(5)));
+  ASSERT_TRUE(ask(loop, endpoint_at(server.url()), {"GET", "/"}, within(60)));
   EXPECT_EQ(asked->size(), 1u) << "a number is no name";
 }
 
 TEST(HttpLoop, ANameThatNobodyHasSaysSo) {
   HttpLoop loop([](const std::string&) -> FoundAddresses { return std::unexpected("no such"); });
-  const auto answer = ask(loop, endpoint_at("http://no.machine:1"), {"GET", "/"}, within(5));
+  const auto answer = ask(loop, endpoint_at("http://no.machine:1"), {"GET", "/"}, within(60));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().error_class, http_class::kHostNotFound);
   EXPECT_EQ(answer.error().message,
@@ -203,7 +201,7 @@ TEST(HttpLoop, AServerThatSpeaksNoTlsIsATlsError) {
   ScriptedServer server([](const test::ScriptedRequest&) { return whole_answer("x"); });
   HttpLoop loop;
   const auto answer = ask(loop, endpoint_at(fmt::format("https://127.0.0.1:{}", server.port())),
-                          {"GET", "/"}, within(2));
+                          {"GET", "/"}, within(60));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().error_class, http_class::kTls);
 }
@@ -223,6 +221,27 @@ struct Pieces final : HttpExchange {
   }
 };
 
+TEST(HttpLoop, AnAnswerWhoseConnectionIsResetInItsMiddleIsCut) {
+  struct Beginning final : HttpExchange {
+    std::promise<void> read;
+    HttpResult<void> result;
+    HttpResult<void> body(std::string_view, int64_t) override {
+      read.set_value();
+      return {};
+    }
+    void end(HttpResult<void> ended, int64_t) override { result = std::move(ended); }
+  };
+  const auto beginning = std::make_shared<Beginning>();
+  const Script script = {{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345"},
+                         {.reset = true, .after = beginning->read.get_future().share()}};
+  ScriptedServer server([&](const test::ScriptedRequest&) { return script; });
+  HttpLoop loop;
+  loop.start(endpoint_at(server.url()), {"GET", "/"}, within(60), beginning);
+  loop.run();
+  ASSERT_FALSE(beginning->result);
+  EXPECT_EQ(beginning->result.error().error_class, http_class::kCut);
+}
+
 TEST(HttpLoop, PiecesComeWhenTheyAreSent) {
   ScriptedServer server([](const test::ScriptedRequest&) {
     return test::chunked_answer({"a", "b", "c"}, 40);
@@ -230,7 +249,7 @@ TEST(HttpLoop, PiecesComeWhenTheyAreSent) {
   HttpLoop loop;
   const auto pieces = std::make_shared<Pieces>();
   const int64_t begun = monotonic_now_ns();
-  loop.start(endpoint_at(server.url()), {"GET", "/"}, within(5), pieces);
+  loop.start(endpoint_at(server.url()), {"GET", "/"}, within(60), pieces);
   loop.run();
   ASSERT_TRUE(pieces->result);
   ASSERT_EQ(pieces->pieces.size(), 3u);
@@ -241,21 +260,20 @@ TEST(HttpLoop, PiecesComeWhenTheyAreSent) {
 }
 
 TEST(HttpLoop, ManyExchangesGoOnSideBySideAndEachEndsOnce) {
-  ScriptedServer server([](const test::ScriptedRequest&) {
+  std::latch asked(50);  // one after the other would never get an answer
+  ScriptedServer server([&](const test::ScriptedRequest&) {
+    asked.arrive_and_wait();
     return test::chunked_answer({"a", "b"}, 50);
   });
   HttpLoop loop;
   std::vector<std::shared_ptr<Pieces>> all;
-  const int64_t begun = monotonic_now_ns();
   for (int i = 0; i < 50; ++i) {
     all.push_back(std::make_shared<Pieces>());
-    loop.start(endpoint_at(server.url()), {"GET", "/"}, within(30), all.back());
+    loop.start(endpoint_at(server.url()), {"GET", "/"}, within(60), all.back());
   }
   EXPECT_EQ(loop.open_exchanges(), 50);
   loop.run();
   EXPECT_EQ(loop.open_exchanges(), 0);
-  EXPECT_LT(static_cast<double>(monotonic_now_ns() - begun) / 1e9, 50 * 0.1)
-      << "one after the other would take longer";
   for (const auto& one : all) {
     EXPECT_EQ(one->ends, 1);
     EXPECT_EQ(one->pieces.size(), 2u);

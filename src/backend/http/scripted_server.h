@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <future>
 #include <map>
 #include <mutex>
 #include <string>
@@ -27,9 +29,10 @@ struct ScriptedRequest {
 // One step of an answer: wait, then send; or end the connection.
 struct ScriptedStep {
   std::string bytes = {};
-  int wait_ms = 0;
-  bool close = false;  // as a server does that has said all
-  bool reset = false;  // as one that has died
+  int wait_ms = 0;                      // less where the server ends
+  bool close = false;                   // as a server does that has said all
+  bool reset = false;                   // as one that has died
+  std::shared_future<void> after = {};  // comes before, if there is one
 };
 using Script = std::vector<ScriptedStep>;
 
@@ -72,7 +75,11 @@ class ScriptedServer {
     acceptor_ = std::thread([this] { accept_all(); });
   }
   ~ScriptedServer() {
-    stopped_ = true;
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    stops_.notify_all();
     ::shutdown(listener_, SHUT_RDWR);
     acceptor_.join();
     ::close(listener_);
@@ -86,6 +93,7 @@ class ScriptedServer {
   std::string url() const { return fmt::format("http://127.0.0.1:{}", port_); }
   int port() const { return port_; }
   int connections() const { return accepted_; }
+  int closed() const { return closed_; }  // connections, by the server
   std::vector<ScriptedRequest> requests() {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -117,11 +125,17 @@ class ScriptedServer {
     const std::lock_guard lock(mutex_);
     std::erase(open_, fd);
     ::close(fd);
+    ++closed_;
   }
 
-  static bool play(int fd, const Script& script) {
+  bool play(int fd, const Script& script) {
     for (const ScriptedStep& step : script) {
-      if (step.wait_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(step.wait_ms));
+      if (step.after.valid()) step.after.wait();
+      if (step.wait_ms > 0) {
+        std::unique_lock lock(mutex_);
+        stops_.wait_for(lock, std::chrono::milliseconds(step.wait_ms),
+                        [this] { return stopped_.load(); });
+      }
       if (!step.bytes.empty() && ::send(fd, step.bytes.data(), step.bytes.size(), MSG_NOSIGNAL) < 0)
         return false;
       if (step.reset) {
@@ -167,8 +181,9 @@ class ScriptedServer {
   int listener_ = -1;
   int port_ = 0;
   std::atomic<bool> stopped_ = false;
-  std::atomic<int> accepted_ = 0;
+  std::atomic<int> accepted_ = 0, closed_ = 0;
   std::mutex mutex_;
+  std::condition_variable stops_;
   std::vector<int> open_;
   std::vector<ScriptedRequest> requests_;
   std::vector<std::thread> connections_;
