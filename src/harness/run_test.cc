@@ -177,7 +177,7 @@ struct Fault {
 class FaultTest : public RunTest, public ::testing::WithParamInterface<Fault> {};
 
 TEST_P(FaultTest, CostsItsRepetitionAlone) {
-  study_.timeout_s = std::string(GetParam().fault).starts_with("hang") ? 0.3 : 60;
+  study_.timeout_s = std::string(GetParam().fault).starts_with("hang") ? 3 : 60;
   study_.scenarios.resize(1);
   study_.batch = {1};
   faults_["other"] = {GetParam().fault};

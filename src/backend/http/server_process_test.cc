@@ -126,7 +126,7 @@ TEST_F(ServerProcessTest, ItsCrashIsKnown) {
   auto server = start({"python3", "-c", kServer, "{port}", family_file()});
   ASSERT_TRUE(server) << server.error().message;
   ::kill(static_cast<pid_t>(family().server), SIGSEGV);
-  const int64_t deadline = deadline_after(10);
+  const int64_t deadline = deadline_after(60);
   while ((*server)->end_text().empty() && monotonic_now_ns() < deadline) ::usleep(1000);
   EXPECT_EQ((*server)->end_text(), "SIGSEGV");
   EXPECT_FALSE(lives(family().child)) << "nothing of it lives on";
