@@ -33,7 +33,7 @@ struct Rounds {
   double process = 0;        // and of a process' factor
   double spike_rate = 0;     // of calls that take three times as long
   double mood_rate = 0;      // of processes that take 1.7 times as long
-  double alike = 0;          // autocorrelation of an arm's processes: beyond what the rule promises
+  double alike = 0;          // autocorrelation of an arm's processes
   double drift = 0;          // of all arms, per round
   double wander = 0;         // sd of the change of all arms' calls from one to the next
   double burst_rate = 0;     // of blocks at which a burst begins: three that take twice the time
@@ -370,8 +370,7 @@ std::vector<Rounds> sequential_worlds() {
 bool calibrate_sequential(int64_t trials, uint64_t seed) {
   fmt::print(
       "\nstopping by decisions, {} repetitions a process, at most 200; bar: at most 5 % wrong, "
-      "but for rare slow calls of one stratum, where runs count whose rows hold one, and for "
-      "processes that depend on one another\n\n"
+      "but for rare slow calls of one stratum, where runs count whose rows hold one\n\n"
       "| truth | wrong | without a slow row | decided | mean repetitions | fixed plan of {}: "
       "differs |\n"
       "|---|---:|---:|---:|---:|---:|\n",
@@ -380,8 +379,6 @@ bool calibrate_sequential(int64_t trials, uint64_t seed) {
   ThreadPool pool(available_cpus());
   uint64_t stream = uint64_t{1} << 56;
   for (const Rounds& world : sequential_worlds()) {
-    // No bar stands for processes that depend on one another.
-    if (world.alike > 0 && trials < kLongTrials) continue;
     const auto count = static_cast<size_t>(trials);
     std::vector<Outcome> outcomes(count);
     std::vector<int> fixed(count);
@@ -407,7 +404,7 @@ bool calibrate_sequential(int64_t trials, uint64_t seed) {
     // them (docs/calibration.md, "Stopping when it knows").
     const bool rare = world.own_length > 1 || world.own_factor > 2;
     const double counted = rare && world.strata == 1 ? wrong - unseen : wrong;
-    const bool missed = world.alike == 0 && counted - 2 * error > kDecisionAlpha;
+    const bool missed = counted - 2 * error > kDecisionAlpha;
     const bool agrees = std::ranges::all_of(outcomes, &Outcome::analysis_agrees);
     if (!agrees) fmt::print("analyze and the run's own decisions differ: {}\n", world.name);
     met = met && !missed && agrees;
