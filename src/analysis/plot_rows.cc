@@ -6,8 +6,7 @@
 
 namespace assay {
 
-Result<PlottedRows> plot_rows(const Bundle& bundle, const Findings& findings) {
-  ASSAY_TRY(const Samples samples, group_rows(bundle, findings.study.arms));
+PlottedRows plot_rows(const Bundle& bundle, const Samples& samples) {
   PlottedRows plotted;
   plotted.groups = plotted_groups(samples);
   plotted.timelines = plotted_timelines(bundle, samples);

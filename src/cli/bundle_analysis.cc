@@ -6,6 +6,7 @@
 #include <future>
 
 #include "analysis/analyze.h"
+#include "analysis/findings/findings_text.h"
 #include "analysis/findings/plotted_json.h"
 #include "analysis/plot_rows.h"
 #include "analysis/rows/samples.h"
@@ -64,16 +65,18 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
   });
   AnalyzedBundle analyzed;
   ASSAY_TRY(analyzed.findings, analyze(bundle, options, &pool));
-  ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
+  auto writer = std::async([&] { analyzed.findings_json = findings_text(analyzed.findings); });
+  ASSAY_TRY(const Samples samples, group_rows(bundle, analyzed.findings.study.arms));
+  analyzed.plotted = plot_rows(bundle, samples);
   analyzed.mark = run_mark(bundle);
+  analyzed.route = route_of_findings(bundle, samples, analyzed.findings);
   verifier.get();
   ASSAY_CHECK(problems);
-  ASSAY_TRY(analyzed.route, route_of_findings(bundle, analyzed.findings));
-  ASSAY_TRY(const Samples samples, group_rows(bundle, analyzed.findings.study.arms));
   ASSAY_TRY(const BundleFacts facts,
             facts_of(std::move(bundle), samples, {.findings = analyzed.findings},
                      *std::move(problems), std::nullopt, &pool));
   analyzed.judgement = judge_facts({facts}, std::nullopt, "");
+  writer.get();
   return analyzed;
 }
 
@@ -91,8 +94,10 @@ Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder) {
   Status findings;
   Result<WrittenReport> report;
-  auto writer = std::async(
-      [&] { findings = write_findings_with_rows(analyzed.findings, analyzed.plotted, folder); });
+  auto writer = std::async([&] {
+    findings = write_findings_with_rows(analyzed.findings, analyzed.findings_json, analyzed.plotted,
+                                        folder);
+  });
   report = write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement, &analyzed.route,
                         folder);
   writer.get();

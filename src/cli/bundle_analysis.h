@@ -23,6 +23,7 @@ std::shared_ptr<bool> add_from_findings(CLI::App& command);
 
 struct AnalyzedBundle {
   Findings findings;
+  std::string findings_json;  // their text, made beside the judgements
   PlottedRows plotted;
   Judgement judgement;  // of every decision
   Route route;

@@ -141,9 +141,8 @@ Route unchosen_route(const StudySummary& study, const Samples& samples,
 
 }  // namespace
 
-Result<Route> route_of_findings(const Bundle& bundle, const Findings& findings) {
+Route route_of_findings(const Bundle& bundle, const Samples& samples, const Findings& findings) {
   const StudySummary study = summarize(bundle);
-  ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
   Route route = unchosen_route(study, samples, findings.options);
   const std::vector<std::string> reasons = void_comparisons(bundle, study, samples);
   route.choices = choices_of({samples, !study.order.empty(), reasons, findings.options}, findings);

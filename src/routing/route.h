@@ -76,8 +76,8 @@ struct Route {
 Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, ThreadPool* pool);
 
 // The policy that a bundle's findings give, as judge_route() gives it from the rows: without its
-// judgement out of sample. bad_input: a parity record without a verdict.
-Result<Route> route_of_findings(const Bundle& bundle, const Findings& findings);
+// judgement out of sample. `samples`: of the bundle's rows.
+Route route_of_findings(const Bundle& bundle, const Samples& samples, const Findings& findings);
 
 Json route_to_json(const Route& route);
 

@@ -350,13 +350,13 @@ TEST(Routing, FindingsGiveThePolicyThatTheirRowsGive) {
     const Bundle made = bundle.made.build();
     const auto findings = analyze(made, {}, nullptr);
     ASSERT_TRUE(findings) << findings.error().message;
-    const auto of_findings = route_of_findings(made, *findings);
-    ASSERT_TRUE(of_findings) << of_findings.error().message;
+    const Samples samples = *group_rows(made, findings->study.arms);
+    const Route of_findings = route_of_findings(made, samples, *findings);
     const Route of_rows = bundle.route();
-    EXPECT_TRUE(of_findings->policy == of_rows.policy) << share;
-    EXPECT_EQ(of_findings->barred.size(), of_rows.barred.size());
-    EXPECT_EQ(of_findings->failures(), of_rows.failures());
-    EXPECT_FALSE(of_findings->validation);
+    EXPECT_TRUE(of_findings.policy == of_rows.policy) << share;
+    EXPECT_EQ(of_findings.barred.size(), of_rows.barred.size());
+    EXPECT_EQ(of_findings.failures(), of_rows.failures());
+    EXPECT_FALSE(of_findings.validation);
   }
 }
 

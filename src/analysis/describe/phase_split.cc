@@ -91,16 +91,14 @@ void add_lengths(const Replicates& replicates, const std::set<int64_t>& measured
   lengths.insert(measured.begin(), measured.end());
   for (const int64_t length : lengths) {
     const auto n = static_cast<double>(length);
-    const auto share = [&](const Times& t) { return t.gain() / t.base_total(n); };
     const auto ratio = [&](const Times& t) { return t.total(n) / t.base_total(n); };
     SplitAt& at = split.at.emplace_back();
     at.new_tokens = length;
     at.extrapolated = length > *measured.rbegin();
-    at.prefill_share = share(replicates.estimate());
+    at.prefill_share = replicates.estimate().gain() / replicates.estimate().base_total(n);
     at.ratio = ratio(replicates.estimate());
-    if (few) continue;
-    at.prefill_share_interval = interval_of(replicates, share, options);
-    if (measured.contains(length)) at.ratio_interval = interval_of(replicates, ratio, options);
+    if (few || !measured.contains(length)) continue;
+    at.ratio_interval = interval_of(replicates, ratio, options);
   }
 }
 

@@ -34,7 +34,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 22;
+inline constexpr int kFindingsSchemaVersion = 23;
 
 struct Findings {
   AnalysisOptions options;

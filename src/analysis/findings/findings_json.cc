@@ -3,8 +3,10 @@
 #include <set>
 
 #include "analysis/findings/bounds.h"
+#include "analysis/findings/findings_text.h"
 #include "analysis/findings/records.h"
 #include "base/files/folder.h"
+#include "base/records/record_text.h"
 
 namespace assay {
 namespace {
@@ -83,6 +85,16 @@ Json findings_to_json(const Findings& findings) {
   json["schema_version"] = kFindingsSchemaVersion;
   record::write_entries(findings, Record<Findings>::kMembers, json, StrataContext{findings.strata});
   return json;
+}
+
+std::string findings_text(const Findings& findings) {
+  JsonText out(JsonText::Layout::kIndented);
+  out.begin_object();
+  out.member("schema_version");
+  out.number(int64_t{kFindingsSchemaVersion});
+  record::append_entries(findings, Record<Findings>::kMembers, out, StrataContext{findings.strata});
+  out.end();
+  return out.take();
 }
 
 Result<Findings> findings_from_json(const Json& json, std::string_view object) {

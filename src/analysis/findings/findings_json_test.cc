@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/findings/findings_text.h"
 #include "analysis/findings/whole_findings.h"
 
 namespace assay {
@@ -20,6 +21,7 @@ void find_empty(const Json& json, const std::string& path, std::vector<std::stri
 
 TEST(FindingsFile, SurvivesItsText) {
   const std::string written = to_json_text(findings_to_json(whole_findings()));
+  EXPECT_EQ(findings_text(whole_findings()), written);
   const Json json = *parse_json(written, "findings.json");
   std::vector<std::string> empty;
   find_empty(json, "", empty);
@@ -48,6 +50,7 @@ TEST(FindingsFile, OfNothingSurvivesItsTextToo) {
     const auto read = findings_from_json(json, "findings.json");
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(to_json_text(findings_to_json(*read)), to_json_text(json));
+    EXPECT_EQ(findings_text(findings), to_json_text(json));
   }
   EXPECT_TRUE(findings_to_json(lost)["combined"][0]["verdict"].is_null());
 }

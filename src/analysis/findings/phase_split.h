@@ -14,9 +14,8 @@ namespace assay {
 // Worth of an arm's prefill if so many tokens are decoded after it.
 struct SplitAt {
   int64_t new_tokens = 0;
-  bool extrapolated = false;  // more than any that was measured
-  double prefill_share = 0;   // the prefill's gain over the baseline's whole time
-  std::optional<stats::Interval> prefill_share_interval;
+  bool extrapolated = false;                      // more than any that was measured
+  double prefill_share = 0;                       // prefill's gain over the baseline's whole time
   double ratio = 1;                               // of the whole times, arm / baseline
   std::optional<stats::Interval> ratio_interval;  // of lengths that were measured
 };

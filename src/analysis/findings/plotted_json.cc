@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 
 #include "analysis/findings/record_entries.h"
 #include "base/files/files.h"
@@ -156,15 +155,18 @@ Fit contradiction_of(const PlottedRows& plotted, const Findings& findings) {
 
 }  // namespace
 
-Json plotted_to_json(const PlottedRows& plotted, const Findings& findings,
-                     const std::string& findings_sha256) {
-  Json json = Json::object();  // one that grows copies its members, deeply
-  json.get_ref<Json::object_t&>().reserve(2 + record::described_count<PlottedRows>());
-  json["schema_version"] = kPlottedSchemaVersion;
-  json["findings_sha256"] = findings_sha256;
-  record::write_entries(plotted, Record<PlottedRows>::kMembers, json,
-                        StrataContext{findings.strata});
-  return json;
+std::string plotted_text(const PlottedRows& plotted, const Findings& findings,
+                         const std::string& findings_sha256) {
+  JsonText out(JsonText::Layout::kLine);
+  out.begin_object();
+  out.member("schema_version");
+  out.number(int64_t{kPlottedSchemaVersion});
+  out.member("findings_sha256");
+  out.quoted(findings_sha256);
+  record::append_entries(plotted, Record<PlottedRows>::kMembers, out,
+                         StrataContext{findings.strata});
+  out.end();
+  return out.take();
 }
 
 Result<PlottedRows> plotted_from_json(const Json& json, const Findings& findings,
@@ -211,18 +213,12 @@ Result<FindingsWithRows> read_findings_with_rows(const std::filesystem::path& pa
   return found;
 }
 
-Status write_findings_with_rows(const Findings& findings, const PlottedRows& plotted,
-                                const std::filesystem::path& folder) {
+Status write_findings_with_rows(const Findings& findings, const std::string& text,
+                                const PlottedRows& plotted, const std::filesystem::path& folder) {
   ASSAY_TRY(Folder bundle, Folder::open(folder));
   ASSAY_CHECK(bundle.make_folder("analysis"));
-  // Both take their time where rows are many, and only the hash ties them.
-  std::string text;
-  auto other = std::async([&] { text = to_json_text(findings_to_json(findings)); });
-  Json rows = plotted_to_json(plotted, findings, "");
-  other.get();
-  rows["findings_sha256"] = sha256_hex(text);
   ASSAY_CHECK(bundle.write_atomic(kFindingsFile, text));
-  return bundle.write_atomic(kPlottedFile, to_json_line(rows) + "\n");
+  return bundle.write_atomic(kPlottedFile, plotted_text(plotted, findings, sha256_hex(text)));
 }
 
 }  // namespace assay

@@ -15,8 +15,8 @@ namespace assay {
 inline constexpr int kPlottedSchemaVersion = 1;
 
 // `findings_sha256`: of the findings.json that it belongs to.
-Json plotted_to_json(const PlottedRows& plotted, const Findings& findings,
-                     const std::string& findings_sha256);
+std::string plotted_text(const PlottedRows& plotted, const Findings& findings,
+                         const std::string& findings_sha256);
 // bad_input: another schema version, rows of other findings than these, a member that is missing,
 // of another type or out of its range, groups that aren't in the order of strata and arms.
 Result<PlottedRows> plotted_from_json(const Json& json, const Findings& findings,
@@ -29,8 +29,8 @@ struct FindingsWithRows {
 // Reads findings as read_findings() does, and plotted.json of the same folder.
 Result<FindingsWithRows> read_findings_with_rows(const std::filesystem::path& path);
 
-// FOLDER/analysis/findings.json and plotted.json.
-Status write_findings_with_rows(const Findings& findings, const PlottedRows& plotted,
-                                const std::filesystem::path& folder);
+// FOLDER/analysis/findings.json and plotted.json. `text`: findings_text() of the findings.
+Status write_findings_with_rows(const Findings& findings, const std::string& text,
+                                const PlottedRows& plotted, const std::filesystem::path& folder);
 
 }  // namespace assay

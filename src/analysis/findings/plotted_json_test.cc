@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 
+#include "analysis/findings/findings_text.h"
 #include "analysis/findings/whole_findings.h"
 #include "base/files/files.h"
 
@@ -43,10 +44,10 @@ PlottedRows whole_rows() {
 
 TEST(PlottedFile, SurvivesItsText) {
   const Findings findings = whole_findings();
-  const std::string written = to_json_line(plotted_to_json(whole_rows(), findings, "ab"));
+  const std::string written = plotted_text(whole_rows(), findings, "ab");
   const auto read = plotted_from_json(*parse_json(written, "p"), findings, "ab", "p");
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(to_json_line(plotted_to_json(*read, findings, "ab")), written);
+  EXPECT_EQ(plotted_text(*read, findings, "ab"), written);
   const PlottedGroup& group = read->groups.at(0);
   EXPECT_EQ(group.stratum, 1u);
   EXPECT_EQ(group.order.at(2).error_class, "SIGSEGV");
@@ -72,8 +73,8 @@ TEST(PlottedFile, ThatNoFigureCouldBeDrawnOfIsRefusedInOneLine) {
     const Findings findings = whole_findings();
     PlottedRows rows = whole_rows();
     change(rows);
-    const auto read =
-        plotted_from_json(plotted_to_json(rows, findings, "ab"), findings, "ab", "p.json");
+    const Json json = *parse_json(plotted_text(rows, findings, "ab"), "p.json");
+    const auto read = plotted_from_json(json, findings, "ab", "p.json");
     ASSERT_FALSE(read) << expected;
     EXPECT_THAT(read.error().message, HasSubstr(expected));
     EXPECT_THAT(read.error().message, HasSubstr("p.json"));
@@ -82,7 +83,7 @@ TEST(PlottedFile, ThatNoFigureCouldBeDrawnOfIsRefusedInOneLine) {
 
 TEST(PlottedFile, OfOtherFindingsOrAnotherVersionIsRefused) {
   const Findings findings = whole_findings();
-  Json json = plotted_to_json(whole_rows(), findings, "ab");
+  Json json = *parse_json(plotted_text(whole_rows(), findings, "ab"), "p");
   EXPECT_THAT(plotted_from_json(json, findings, "cd", "p").error().message,
               HasSubstr("found those of another"));
   json["schema_version"] = kPlottedSchemaVersion + 1;
@@ -95,7 +96,8 @@ TEST(PlottedFile, LiesBesideTheFindings) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "assay-plotted-file";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  ASSERT_TRUE(write_findings_with_rows(whole_findings(), whole_rows(), folder));
+  const Findings findings = whole_findings();
+  ASSERT_TRUE(write_findings_with_rows(findings, findings_text(findings), whole_rows(), folder));
   for (const auto& path : {folder, folder / "analysis" / "findings.json"}) {
     const auto read = read_findings_with_rows(path);
     ASSERT_TRUE(read) << read.error().message;

@@ -22,6 +22,10 @@ void put_stratum(const Stratum& stratum, Json& object) {
   record::write_entries(stratum, Record<Stratum>::kMembers, object, NoContext());
 }
 
+void append_stratum(const Stratum& stratum, JsonText& out) {
+  record::append_entries(stratum, Record<Stratum>::kMembers, out, NoContext());
+}
+
 void FindingRows::write(const Finding& of, Json& object, const StrataContext&) const {
   Json& list = object["rows"] = Json::array();
   for (const auto& [cell, repetitions] : of.rows) {

@@ -11,6 +11,7 @@
 #include "analysis/findings/findings.h"
 #include "base/records/entries.h"
 #include "base/records/lenient_json.h"
+#include "base/records/record_text.h"
 
 namespace assay {
 
@@ -24,6 +25,7 @@ namespace findings_record {
 // Finds the entry's stratum among the strata.
 Fit find_stratum(const Json& object, const StrataContext& context, size_t& found);
 void put_stratum(const Stratum& stratum, Json& object);
+void append_stratum(const Stratum& stratum, JsonText& out);
 
 // `stratum` of one that is always about a stratum.
 template <typename T>
@@ -32,6 +34,9 @@ struct Place {
 
   void write(const T& of, Json& object, const auto& context) const {
     put_stratum(context.strata[of.stratum], object);
+  }
+  void append(const T& of, JsonText& out, const auto& context) const {
+    append_stratum(context.strata[of.stratum], out);
   }
   Fit read(const Json& object, T& of, const StrataContext& context) const {
     return find_stratum(object, context, of.stratum);
@@ -48,6 +53,10 @@ struct PlaceOrPhase {
   void write(const T& of, Json& object, const auto& context) const {
     if (of.stratum) return put_stratum(context.strata[*of.stratum], object);
     object["phase"] = record::write_value(of.phase, context);
+  }
+  void append(const T& of, JsonText& out, const auto& context) const {
+    if (of.stratum) return append_stratum(context.strata[*of.stratum], out);
+    record::append_entry(field("phase", &T::phase), of, out, context);
   }
   Fit read(const Json& object, T& of, const StrataContext& context) const {
     if (object.contains("model")) {

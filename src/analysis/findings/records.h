@@ -276,9 +276,8 @@ struct Record<SplitAt> {
   using T = SplitAt;
   static constexpr auto kMembers =
       std::tuple(field("new_tokens", &T::new_tokens), field("extrapolated", &T::extrapolated),
-                 field("prefill_share", &T::prefill_share),
-                 field("prefill_share_interval", &T::prefill_share_interval),
-                 field("ratio", &T::ratio), field("ratio_interval", &T::ratio_interval));
+                 field("prefill_share", &T::prefill_share), field("ratio", &T::ratio),
+                 field("ratio_interval", &T::ratio_interval));
 };
 template <>
 struct Record<PhaseSplit> {

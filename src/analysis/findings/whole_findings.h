@@ -266,7 +266,7 @@ inline Findings whole_findings() {
                .gain_ms = 1.5,
                .gain_interval = whole::kInterval,
                .gain_process_range = whole::kInterval,
-               .at = {{8, true, 0.5, whole::kInterval, 0.75, whole::kInterval}},
+               .at = {{8, true, 0.5, 0.75, whole::kInterval}},
                .stops_mattering = 100,
                .stops_interval = Reach{50, 200},
                .breaks_even = 300,

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "base/records/record_text.h"
+
 namespace assay {
 namespace {
 
@@ -56,6 +60,32 @@ namespace {
 constexpr const char* kDrawing =
     R"({"title":"t","author":null,"colour":"blue","framed":true,"layers":3,)"
     R"("points":[[0.5,7],[1.0,null]],"names":{"-4":"far"},"shares":{"red":0.25},"extra":[1]})";
+
+std::string text_of(const Drawing& drawing, JsonText::Layout layout) {
+  JsonText out(layout);
+  record::append_value(drawing, out, NoContext());
+  return out.take();
+}
+
+TEST(Record, ItsTextIsThatOfItsTree) {
+  Drawing drawing = *record_from_json<Drawing>(Json::parse(kDrawing), "d");
+  Drawing odd = drawing;
+  odd.title = "\x1b\"\\ \xC3\xA9 \xC2\x85 \xFF\n";
+  odd.author = "me";
+  odd.note = "";
+  odd.extra = {{"a", Json::array()}, {"b", Json::object()}, {"c", {1, {2.5, nullptr}}}};
+  odd.names[7] = "\x7F";
+  odd.points.clear();
+  for (const double x : {-0.0, 1e-7, 1e300, 123456789.0, 0.1 + 0.2, 5e-324, 9007199254740993.0,
+                         std::numeric_limits<double>::infinity()}) {
+    odd.points.push_back({x, INT64_MIN});
+  }
+  for (const Drawing& one : {Drawing(), drawing, odd}) {
+    const Json tree = record_to_json(one);
+    EXPECT_EQ(text_of(one, JsonText::Layout::kLine), to_json_line(tree) + "\n");
+    EXPECT_EQ(text_of(one, JsonText::Layout::kIndented), to_json_text(tree));
+  }
+}
 
 std::string refusal(const char* pointer, const Json& value) {
   Json json = *parse_json(kDrawing, "drawing");

@@ -79,7 +79,9 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
     return write_page(arguments.page,
                       render_page(findings, figure_groups(findings, plotted), judgement, route));
   }
-  if (of.with_rows) ASSAY_CHECK(write_findings_with_rows(findings, *plotted, folder));
+  if (of.with_rows) {
+    ASSAY_CHECK(write_findings_with_rows(findings, of.bundle.findings_json, *plotted, folder));
+  }
   ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, judgement, route, folder));
   fmt::print("{}\n{}\n", written.page.string(), written.markdown.string());
   return 0;

@@ -249,7 +249,7 @@ TEST(SplitFigure, NamesTheLengthAtWhichAnArmBreaksEven) {
   Findings findings = findings_of(Phase::kPrefill, 1);
   PhaseSplit split;
   split.arm = "compiled";
-  split.at = {{1, false, 0.5, {}, 0.6, stats::Interval{0.5, 0.7}}, {512, true, 0.1, {}, 1.4, {}}};
+  split.at = {{1, false, 0.5, 0.6, stats::Interval{0.5, 0.7}}, {512, true, 0.1, 1.4, {}}};
   split.breaks_even = 40.4;
   findings.splits = {split};
   const auto figure = split_figure(findings);

@@ -22,7 +22,8 @@ using testing::Not;
 
 struct SmallPage {
   Findings findings = small_findings();
-  PlottedRows plotted = *plot_rows(small_bundle(), findings);
+  Bundle bundle = small_bundle();
+  PlottedRows plotted = plot_rows(bundle, *group_rows(bundle, findings.study.arms));
   std::vector<FigureGroup> groups = figure_groups(findings, &plotted);
   std::string html() const { return render_page(findings, groups); }
 };
@@ -158,7 +159,7 @@ TEST(Page, NamesOfAnybodyAreText) {
   made.lose(id, 3, RowStatus::kError, evil);
   const Bundle bundle = made.build();
   const Findings findings = *analyze(bundle, {}, nullptr);
-  const PlottedRows plotted = *plot_rows(bundle, findings);
+  const PlottedRows plotted = plot_rows(bundle, *group_rows(bundle, findings.study.arms));
   const std::string page = render_page(findings, figure_groups(findings, &plotted)) +
                            render_side_by_side({{evil, findings}, {"other", findings}});
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
@@ -171,7 +172,7 @@ TEST(Page, OfABundleWithoutRowsSaysSo) {
   Bundle bundle;
   bundle.manifest = bundle.environment = Json::object();
   const Findings findings = *analyze(bundle, {}, nullptr);
-  const PlottedRows plotted = *plot_rows(bundle, findings);
+  const PlottedRows plotted = plot_rows(bundle, *group_rows(bundle, findings.study.arms));
   EXPECT_THAT(render_page(findings, figure_groups(findings, &plotted)), HasSubstr("no rows"));
 }
 
