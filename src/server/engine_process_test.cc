@@ -7,7 +7,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <limits>
 #include <thread>
 
 #include "base/files/descriptor.h"
@@ -22,6 +21,7 @@ using engine::Onward;
 struct Fate {
   int64_t messages = INT64_MAX;
   LineRead::Kind kind = LineRead::Kind::kEnd;
+  int64_t heard = 0;  // messages
 };
 
 // The process's side in a thread.
@@ -50,7 +50,7 @@ class ThreadChild final : public Child {
   }
   void close_requests() override {}
   LineRead read_line(int64_t) override {
-    is_dead_ |= fate_.messages-- == 0;
+    is_dead_ |= fate_.heard++ == fate_.messages;
     if (is_dead_) return {fate_.kind, ""};
     std::string line;
     for (int byte = 0; (byte = std::fgetc(from_)) != EOF && byte != '\n';)
@@ -140,7 +140,7 @@ class EngineProcesses : public ::testing::Test {
       });
     });
     for (const int64_t slot : slots) engine.leave(slot);
-    messages_ = std::numeric_limits<int64_t>::max() - fate.messages;
+    messages_ = fate.heard;
     return made;
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/records/json.h"
+#include "base/text/shown_text.h"
 #include "base/text/text.h"
 
 namespace assay::engine {
@@ -110,10 +111,11 @@ class GgufCursor {
   uint64_t at() const { return at_; }
   uint64_t left() const { return bytes_.size() - at_; }
 
+  // `what`: in words, or a name that the file has.
   Result<std::span<const std::byte>> take(uint64_t count, std::string_view what) {
     if (count > left()) {
       return bad_input("{}: expected {} bytes for {} at offset {}, found the file's end after {}",
-                       object_, count, what, at_, left());
+                       object_, count, shown_line(what), at_, left());
     }
     const auto taken = bytes_.subspan(at_, count);
     at_ += count;

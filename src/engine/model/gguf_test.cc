@@ -131,6 +131,8 @@ TEST(Gguf, RefusesHeadersThatLie) {
               HasSubstr("0 or 1"));
   EXPECT_THAT(error_of(file(0, 1, pair_of("k", 8, number(kMost - 4)))),
               HasSubstr("found the file's end"));
+  EXPECT_THAT(error_of(file(0, 1, pair_of("a\nb", 8, number(kMost - 4)))),
+              HasSubstr("bytes for a\\nb at offset"));
   const std::string twice = pair_of("k", 0, "x") + pair_of("k", 0, "y");
   EXPECT_THAT(error_of(file(0, 2, twice)), HasSubstr("found \"k\" again"));
 }
