@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <fstream>
 
 #include "base/files/folder.h"
 #include "base/files/hash.h"
@@ -50,6 +52,27 @@ TEST_F(Files, WriteReadAndMapAgree) {
     EXPECT_EQ(text_of(*mapped), content);
   }
   EXPECT_EQ(files_in_folder(), 1u) << "no temporary file stays";
+}
+
+// Megabytes of the process that lie in memory.
+double resident_mb() {
+  std::ifstream words("/proc/self/statm");
+  double all = 0, resident = 0;
+  words >> all >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+TEST_F(Files, PagesThatAreDroppedLeaveTheProcessAndKeepTheirBytes) {
+  ASSERT_TRUE(write_file(folder_ / "f", std::string(64'000'000, 'x')));
+  const auto mapped = MappedFile::open(folder_ / "f");
+  ASSERT_TRUE(mapped);
+  const auto count = [&] { return std::ranges::count(mapped->bytes(), std::byte{'x'}); };
+  const double before = resident_mb();
+  EXPECT_EQ(count(), 64'000'000);
+  EXPECT_GT(resident_mb(), before + 60);
+  mapped->drop_pages();
+  EXPECT_LT(resident_mb(), before + 4);
+  EXPECT_EQ(count(), 64'000'000);
 }
 
 TEST_F(Files, AMovedMappingStaysValid) {

@@ -98,6 +98,11 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void MappedFile::drop_pages() const {
+  // Nothing is lost of a mapping that nobody writes to; a kernel that refuses keeps the pages.
+  if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
 void report_truncated_mappings() {
   struct sigaction action {};
   action.sa_sigaction = on_bus_error;

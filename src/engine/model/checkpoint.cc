@@ -109,6 +109,10 @@ uint64_t Checkpoint::parameter_count() const {
   return total;
 }
 
+void Checkpoint::drop_pages() const {
+  for (const MappedFile& map : files_.maps) map.drop_pages();
+}
+
 Result<std::string> Checkpoint::content_hash() const {
   Sha256 hash;
   if (!files_.config_file.empty()) {

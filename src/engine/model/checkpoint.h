@@ -83,6 +83,9 @@ class Checkpoint {
   uint64_t weight_bytes() const;            // of all tensors
   uint64_t parameter_count() const;
 
+  // Takes the weight files' bytes out of resident memory until somebody reads them again.
+  void drop_pages() const;
+
   // SHA-256 over what describes the model beside the weights and every weight file's bytes in name
   // order. Reads everything once.
   Result<std::string> content_hash() const;

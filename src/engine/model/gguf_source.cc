@@ -31,6 +31,7 @@ Result<GgufSource> source_of_file(const fs::path& path, std::shared_ptr<const Ch
   const auto file = std::make_shared<const GgufFile>(std::move(opened));
   GgufSource source;
   source.layers = known->config().layers;
+  source.drop_pages = [file] { file->map.drop_pages(); };
   for (const auto& [key, value] : file->gguf.metadata()) {
     if (std::ranges::find(kOwnPairs, key) == kOwnPairs.end()) {
       source.header.add_stored(key, value.stored);
@@ -221,6 +222,7 @@ Result<GgufSource> open_gguf_source(const fs::path& model) {
   const ModelConfig& config = checkpoint->config();
   GgufSource source;
   source.layers = config.layers;
+  source.drop_pages = [checkpoint] { checkpoint->drop_pages(); };
   add_settings(config, source.header);
   ASSAY_CHECK(add_tokenizer(model, config, source.header));
   ASSAY_CHECK(add_chat_template(model, source.header));

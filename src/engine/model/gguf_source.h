@@ -26,6 +26,7 @@ struct GgufSource {
   GgufHeader header;  // pairs, without those that say how weights are stored
   std::vector<GgufSourceTensor> tensors;
   int64_t layers = 0;
+  std::function<void()> drop_pages;  // takes what was read out of resident memory
 };
 
 // A folder's tokenizer must be of a kind that has a name in GGUF (gpt-2, llama-bpe, qwen2, smollm);

@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "engine/model/encode_blocks.h"
 #include "engine/model/gguf_source.h"
+#include "engine/model/source_pages.h"
 
 namespace assay::engine {
 namespace {
@@ -78,7 +79,7 @@ WeightFormat fitting(WeightFormat format, int64_t row) {
 
 class ModelFile {
  public:
-  explicit ModelFile(AppendFile& file) : file_(file) {}
+  ModelFile(AppendFile& file, const GgufSource& source) : file_(file), pages_(source.drop_pages) {}
 
   Status write(const GgufSourceTensor& tensor, WeightFormat format) {
     const int64_t row = tensor.dims.back();
@@ -107,6 +108,7 @@ class ModelFile {
       }
       ASSAY_CHECK(file_.append({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}));
       written += bytes_.size();
+      pages_.read(count * row);
     }
     weight_bytes_ += written;
     return file_.append(std::string(GgufHeader::padding(written), '\0'));
@@ -115,6 +117,7 @@ class ModelFile {
 
  private:
   AppendFile& file_;
+  SourcePages pages_;
   ThreadPool pool_{available_cpus()};
   std::vector<std::byte> bytes_;
   uint64_t weight_bytes_ = 0;
@@ -159,7 +162,7 @@ Result<QuantizedModel> quantize_model(const std::filesystem::path& from, std::st
     ASSAY_TRY(const auto file, folder.open_append(unfinished));
     const std::string header = source.header.finish();
     ASSAY_CHECK(file->append(header));
-    ModelFile weights(*file);
+    ModelFile weights(*file, source);
     for (size_t i = 0; i < source.tensors.size(); ++i) {
       ASSAY_CHECK(weights.write(source.tensors[i], formats[i]));
     }

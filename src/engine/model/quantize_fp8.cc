@@ -17,6 +17,7 @@
 #include "engine/model/convert.h"
 #include "engine/model/new_checkpoint.h"
 #include "engine/model/safetensors.h"
+#include "engine/model/source_pages.h"
 #include "engine/model/weight_files.h"
 
 namespace assay::engine {
@@ -104,6 +105,7 @@ class Fp8File {
       });
       if (wrong) return bad_input("{}: expected finite weights, found others", spec.name);
       ASSAY_CHECK(append(bytes_.data(), bytes_.size()));
+      pages_.read(count * width);
     }
     return append(reinterpret_cast<const std::byte*>(scales.data()), scales.size() * sizeof(float));
   }
@@ -133,6 +135,7 @@ class Fp8File {
 
   const Checkpoint& checkpoint_;
   AppendFile& file_;
+  SourcePages pages_{[this] { checkpoint_.drop_pages(); }};
   ThreadPool pool_{available_cpus()};
   std::vector<std::byte> bytes_;
   uint64_t written_ = 0;
