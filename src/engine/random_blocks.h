@@ -26,6 +26,7 @@ inline void put_scale(WeightFormat format, std::byte* block, float scale, float 
     case WeightFormat::kQ8_0:
     case WeightFormat::kQ4_0:
     case WeightFormat::kQ5_0:
+    case WeightFormat::kIQ4_NL:
       return put_half(block, scale);
     case WeightFormat::kQ4_1:
     case WeightFormat::kQ5_1:
@@ -82,11 +83,12 @@ inline std::vector<std::byte> random_blocks(Random& random, WeightFormat format,
   }
   put_random_codes(random, format, bytes);
   // The largest code, times the largest scale of a group.
-  const double most = format == WeightFormat::kQ8_0   ? 128
-                      : format == WeightFormat::kQ6_K ? 32.0 * 128
-                      : t.block_values == 256         ? 31.0 * 63
-                      : is_fp8(format)                ? 448
-                                                      : 16;
+  const double most = format == WeightFormat::kQ8_0     ? 128
+                      : format == WeightFormat::kIQ4_NL ? 127
+                      : format == WeightFormat::kQ6_K   ? 32.0 * 128
+                      : t.block_values == 256           ? 31.0 * 63
+                      : is_fp8(format)                  ? 448
+                                                        : 16;
   for (size_t block = 0; block < blocks; ++block) {
     const auto scale = [&] {
       return static_cast<float>((random.uniform() * 2 - 1) * spread / most);

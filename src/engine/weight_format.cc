@@ -56,6 +56,15 @@ void decode_small(Bytes block, float* out) {
   }
 }
 
+// d, 16 bytes with the first 16 values in their low halves.
+void decode_iq4_nl(Bytes block, float* out) {
+  const float d = half(block);
+  for (int i = 0; i < 32; ++i) {
+    const int code = i < 16 ? u8(block + 2 + i) & 0xF : u8(block + 2 + i - 16) >> 4;
+    out[i] = static_cast<float>(kUnevenSteps[static_cast<size_t>(code)]) * d;
+  }
+}
+
 struct ScaleAndMinimum {
   uint8_t scale, minimum;
 };
@@ -223,6 +232,8 @@ void decode(WeightFormat format, const std::byte* blocks, int64_t count, float* 
       return each_block(format, blocks, count, out, decode_k45<true>);
     case WeightFormat::kQ6_K:
       return each_block(format, blocks, count, out, decode_q6_k);
+    case WeightFormat::kIQ4_NL:
+      return each_block(format, blocks, count, out, decode_iq4_nl);
     case WeightFormat::kInt4_G32:
       return each_block(format, blocks, count, out, decode_int4<32>);
     case WeightFormat::kInt4_G64:

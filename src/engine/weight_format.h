@@ -27,6 +27,7 @@ enum class WeightFormat {
   kQ4_K,
   kQ5_K,
   kQ6_K,
+  kIQ4_NL,
   kInt4_G32,
   kInt4_G64,
   kInt4_G128,
@@ -66,6 +67,7 @@ inline constexpr std::array kFormats = {
     FormatTraits{WeightFormat::kQ4_K, "q4_k", 256, 144, 12, DType::kF32},
     FormatTraits{WeightFormat::kQ5_K, "q5_k", 256, 176, 13, DType::kF32},
     FormatTraits{WeightFormat::kQ6_K, "q6_k", 256, 210, 14, DType::kF32},
+    FormatTraits{WeightFormat::kIQ4_NL, "iq4_nl", 32, 18, 20, DType::kF32},
     FormatTraits{WeightFormat::kInt4_G32, "int4_g32", 32, 20, kNoGgufType, DType::kF32},
     FormatTraits{WeightFormat::kInt4_G64, "int4_g64", 64, 36, kNoGgufType, DType::kF32},
     FormatTraits{WeightFormat::kInt4_G128, "int4_g128", 128, 68, kNoGgufType, DType::kF32},
@@ -98,6 +100,10 @@ std::optional<WeightFormat> int4_format(int64_t group);
 std::optional<WeightFormat> fp8_format(int64_t group);
 // The word of an int4 block, its scale to the nearest that fits.
 uint32_t int4_word(float scale, uint8_t zero);
+// The value of each code of iq4_nl, in steps of a block's scale. Source: ggml-common.h,
+// kvalues_iq4nl.
+inline constexpr std::array<int8_t, 16> kUnevenSteps = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                                        1,    13,   25,  38,  53,  69,  89,  113};
 // As e4m3fn: no infinity, and one NaN of each sign.
 float e4m3_to_f32(uint8_t bits);
 

@@ -72,6 +72,17 @@ Case q8_block(Random& random) {
   return p.take();
 }
 
+Case uneven_block(Random& random) {
+  Packer p(WeightFormat::kIQ4_NL, random);
+  const double d = p.put_half(0);
+  for (size_t i = 0; i < 32; ++i) {
+    const uint32_t q = p.below(16);
+    p.put(2 + i % 16, q, i < 16 ? 0 : 4);
+    p.expect(i, kUnevenSteps[q] * d);
+  }
+  return p.take();
+}
+
 Case k_block(WeightFormat format, Random& random) {
   Packer p(format, random);
   const double d = p.put_half(0), d_min = p.put_half(2);
@@ -185,6 +196,8 @@ Case random_block(WeightFormat format, Random& random) {
       return k_block(format, random);
     case WeightFormat::kQ6_K:
       return q6_block(random);
+    case WeightFormat::kIQ4_NL:
+      return uneven_block(random);
     case WeightFormat::kInt4_G32:
     case WeightFormat::kInt4_G64:
     case WeightFormat::kInt4_G128:

@@ -114,7 +114,7 @@ class GgufTest(ServeTest):
 
     def test_a_quantised_file_gives_the_same_logits_in_llama_cpp(self):
         sizes = []
-        for kind in ("q8_0", "q4_0", "q4_k_m"):
+        for kind in ("q8_0", "q4_0", "q4_k_m", "iq4_nl"):
             with self.subTest(kind):
                 file = self.folder / f"{kind}.gguf"
                 self.succeed("model", "quantize", CHECKPOINT, "-t", kind, "-o", file)

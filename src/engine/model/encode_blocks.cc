@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "engine/model/convert.h"
 
@@ -59,6 +60,43 @@ void encode_small(const float* x, Out block) {
     fifth |= static_cast<uint32_t>(q >> 4) << i;
   }
   if (middle == 16) std::memcpy(block + 2, &fifth, sizeof fifth);
+}
+
+// The code of iq4_nl whose value is nearest to x / d.
+size_t nearest_uneven(float x, float d) {
+  const float wished = d == 0 ? 0 : x / d;
+  const auto* found = std::ranges::min_element(
+      kUnevenSteps, {}, [&](int8_t step) { return std::fabs(static_cast<float>(step) - wished); });
+  return static_cast<size_t>(found - kUnevenSteps.begin());
+}
+
+// iq4_nl: the largest value gets the first code or the last, and then the scale is the one of least
+// squares for these codes.
+void encode_iq4_nl(const float* x, Out block) {
+  double least = std::numeric_limits<double>::infinity();
+  float best = 0;
+  for (const int8_t end : {kUnevenSteps.front(), kUnevenSteps.back()}) {
+    const float first = largest(x, 32) / static_cast<float>(end);
+    double products = 0, squares = 0;
+    for (int i = 0; i < 32; ++i) {
+      const double step = kUnevenSteps[nearest_uneven(x[i], first)];
+      products += step * x[i];
+      squares += step * step;
+    }
+    const auto d = static_cast<float>(products / squares);
+    double error = 0;
+    for (int i = 0; i < 32; ++i) {
+      const double off = double{x[i]} - double{d} * kUnevenSteps[nearest_uneven(x[i], d)];
+      error += off * off;
+    }
+    if (error < least) best = d;
+    least = std::min(least, error);
+  }
+  const float d = put_half(block, best);
+  for (int i = 0; i < 32; ++i) {
+    const int code = static_cast<int>(nearest_uneven(x[i], d));
+    i < 16 ? put_low(block + 2 + i, code) : put_high(block + 2 + i - 16, code);
+  }
 }
 
 // q4_1 and q5_1: the least value has the least code, the largest the last.
@@ -235,6 +273,8 @@ void encode(WeightFormat format, const float* values, int64_t count, std::byte* 
       return each(encode_k45<true>);
     case WeightFormat::kQ6_K:
       return each(encode_q6_k);
+    case WeightFormat::kIQ4_NL:
+      return each(encode_iq4_nl);
     case WeightFormat::kQ4_1:
       return each(encode_with_minimum<15>);
     case WeightFormat::kQ5_1:

@@ -98,7 +98,7 @@ std::string gguf_name(std::string_view name, Architecture architecture) {
 
 // llama-model-loader.cpp, llama_model_ftype_name().
 std::string_view mix_name(int64_t file_type) {
-  static constexpr std::array<std::pair<int64_t, std::string_view>, 10> kNames = {{
+  static constexpr std::array<std::pair<int64_t, std::string_view>, 11> kNames = {{
       {2, "Q4_0"},
       {3, "Q4_1"},
       {7, "Q8_0"},
@@ -109,6 +109,7 @@ std::string_view mix_name(int64_t file_type) {
       {16, "Q5_K - Small"},
       {17, "Q5_K - Medium"},
       {18, "Q6_K"},
+      {25, "IQ4_NL - 4.5 bpw"},
   }};
   const auto found = std::ranges::find(kNames, file_type, &decltype(kNames)::value_type::first);
   return found == kNames.end() ? "" : found->second;

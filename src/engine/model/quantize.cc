@@ -42,6 +42,7 @@ constexpr auto kQuantizedTypes = [] {
                     alike("q5_1", 9, kQ5_1, kQ6_K),
                     alike("q5_0", 8, kQ5_0, kQ6_K),
                     QuantizedType{"q4_k_m", 15, kQ4_K, kQ6_K, kQ6_K, kQ5_K},
+                    alike("iq4_nl", 25, kIQ4_NL, kQ6_K),
                     alike("q4_1", 3, kQ4_1, kQ6_K),
                     alike("q4_0", 2, kQ4_0, kQ6_K),
                     alike("fp32", 0, kF32, kF32)};

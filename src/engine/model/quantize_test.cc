@@ -69,6 +69,7 @@ TEST_P(QuantizeTest, ItsMixHasTheNameThatLlamaCppShows) {
   for (const auto& [type, name] : {std::pair<const char*, const char*>{"q8_0", "Q8_0"},
                                    {"q4_0", "Q4_0"},
                                    {"q4_k_m", "Q4_K - Medium"},
+                                   {"iq4_nl", "IQ4_NL - 4.5 bpw"},
                                    {"fp32", ""}}) {
     const auto made = Checkpoint::open(quantized(folder_.folder(), type, type));
     ASSERT_TRUE(made) << made.error().message;

@@ -28,7 +28,10 @@ TEST_P(QuantizedLayouts, AreWhatTheirLayoutSays) {
     auto weights = Weights::load(std::move(*opened), dtype, memory);
     ASSERT_TRUE(weights) << weights.error().message;
     for (const auto& [name, expected] : made.values) {
+      EXPECT_EQ(weights->rows(name) != nullptr, !dtype) << "blocks are made when they are wanted";
+      EXPECT_EQ(weights->view(name).data == nullptr, !dtype);
       const TensorView& view = weights->tensor(name);
+      EXPECT_EQ(weights->rows(name), nullptr);
       EXPECT_EQ(view.in_blocks(), !dtype) << name;
       const int64_t width = view.row_values();
       std::vector<float> found(static_cast<size_t>(width)), from_file(found.size());

@@ -50,13 +50,24 @@ Result<Weights> Weights::load(Checkpoint checkpoint, std::optional<DType> dtype,
     const WeightFormat format = dtype ? weight_format(*dtype) : spec.format;
     const bool ordered = weights.checkpoint_.interleaved_heads(spec.name) == 0;
     if (const RowReader* const reader = weights.checkpoint_.repacked(spec.name)) {
-      ASSAY_CHECK(weights.repack_tensor(spec.name, *reader, format, memory));
+      const TensorView& from = weights.checkpoint_.tensor(spec.name);
+      TensorView to(nullptr, format, from.shape);
+      if (format == from.format) to.input_order = from.input_order;
+      ASSAY_TRY(Buffer buffer, memory.allocate(to.size_bytes()));
+      if (format == from.format) {
+        weights.unmade_[spec.name] = buffer.data();
+      } else {
+        repack(from, *reader, to, buffer.data());
+        to.data = buffer.data();
+      }
+      weights.copied_[spec.name] = to;
+      weights.buffers_.push_back(std::move(buffer));
     } else if (ordered && format == spec.format) {
       page_in(weights.checkpoint_.tensor(spec.name));
     } else {
       ASSAY_CHECK(weights.copy_tensor(spec.name, format, memory));
     }
-    weights.bytes_ += weights.tensor(spec.name).size_bytes();
+    weights.bytes_ += weights.view(spec.name).size_bytes();
   }
   return weights;
 }
@@ -82,29 +93,22 @@ Status Weights::copy_tensor(const std::string& name, WeightFormat format, Buffer
   return {};
 }
 
-Status Weights::repack_tensor(const std::string& name, const RowReader& reader, WeightFormat format,
-                              BufferPool& memory) {
-  const TensorView& from = checkpoint_.tensor(name);
-  TensorView to(nullptr, format, from.shape);
-  ASSAY_TRY(Buffer buffer, memory.allocate(to.size_bytes()));
-  to.data = buffer.data();
+void Weights::repack(const TensorView& from, const RowReader& reader, const TensorView& to,
+                     std::byte* bytes) {
   const int64_t width = from.row_values();
   ThreadPool pool(available_cpus());
   pool.parallel_for(static_cast<size_t>(from.shape[0]), kRowsAtOnce, [&](size_t begin, size_t end) {
     const auto first = static_cast<int64_t>(begin), count = static_cast<int64_t>(end - begin);
-    std::byte* const rows = buffer.data() + (to.row(first) - to.data);
-    if (format == from.format) return reader(first, count, rows);
+    const size_t row_bytes = to.size_bytes() / static_cast<size_t>(to.shape[0]);
+    std::byte* const rows = bytes + begin * row_bytes;
+    if (to.format == from.format) return reader(first, count, rows);
     TensorView some(nullptr, from.format, Shape{count, width});
-    std::vector<std::byte> bytes(some.size_bytes());
-    reader(first, count, bytes.data());
-    some.data = bytes.data();
+    std::vector<std::byte> read(some.size_bytes());
+    reader(first, count, read.data());
+    some.data = read.data();
     some.input_order = from.input_order;
     convert(some, to.element(), rows);
   });
-  if (format == from.format) to.input_order = from.input_order;
-  copied_[name] = to;
-  buffers_.push_back(std::move(buffer));
-  return {};
 }
 
 std::string Weights::block_formats() const {
@@ -129,15 +133,29 @@ std::string Weights::quantization() const {
 std::vector<TensorSpec> Weights::tensors() const {
   std::vector<TensorSpec> specs = tensor_specs(config());
   for (TensorSpec& spec : specs) {
-    spec.format = tensor(spec.name).format;
-    spec.input_order = tensor(spec.name).input_order;
+    spec.format = view(spec.name).format;
+    spec.input_order = view(spec.name).input_order;
   }
   return specs;
 }
 
 const TensorView& Weights::tensor(const std::string& name) const {
+  if (const auto unmade = unmade_.find(name); unmade != unmade_.end()) {
+    TensorView& made = copied_.at(name);
+    repack(checkpoint_.tensor(name), *checkpoint_.repacked(name), made, unmade->second);
+    made.data = unmade->second;
+    unmade_.erase(unmade);
+  }
+  return view(name);
+}
+
+const TensorView& Weights::view(const std::string& name) const {
   const auto found = copied_.find(name);
   return found == copied_.end() ? checkpoint_.tensor(name) : found->second;
+}
+
+const RowReader* Weights::rows(const std::string& name) const {
+  return unmade_.contains(name) ? checkpoint_.repacked(name) : nullptr;
 }
 
 }  // namespace assay::engine

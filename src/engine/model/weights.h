@@ -18,7 +18,7 @@ class Weights {
  public:
   // Without a dtype weights are read in place from the file's mapping, so that processes on the
   // same checkpoint share one copy in memory; so are those that have the dtype in the file, and
-  // others are converted once, here, as are quantised safetensors. Rows that lie in another order
+  // others are converted once, here. Rows that lie in another order
   // than the engine's are copied: RoPE then has one order in every kernel, for a tenth of the
   // weights or less. Either way every page is touched before this returns: loading ends here, not
   // in the first step. `memory` must outlive the object.
@@ -34,22 +34,29 @@ class Weights {
   std::string quantization() const;
   uint64_t bytes() const { return bytes_; }  // in memory, all tensors
   // The name must be one of the model's: assert. Valid as long as the object, also when it is
-  // moved.
+  // moved. One of quantised safetensors, whose bytes no file has so, is made when it is first asked
+  // for: by one thread at a time.
   const TensorView& tensor(const std::string& name) const;
+  // The same without its bytes, where nobody has asked for them.
+  const TensorView& view(const std::string& name) const;
+  // Makes rows of a tensor that isn't made; null: tensor() has them.
+  const RowReader* rows(const std::string& name) const;
 
  private:
   explicit Weights(Checkpoint checkpoint) : checkpoint_(std::move(checkpoint)) {}
   // Copies a tensor in this format, its rows in the engine's order.
   Status copy_tensor(const std::string& name, WeightFormat format, BufferPool& memory);
   // Makes a tensor that the file has in another form, on all processors.
-  Status repack_tensor(const std::string& name, const RowReader& reader, WeightFormat format,
-                       BufferPool& memory);
+  static void repack(const TensorView& from, const RowReader& reader, const TensorView& to,
+                     std::byte* bytes);
 
   Checkpoint checkpoint_;
   DType dtype_ = DType::kF32;
   uint64_t bytes_ = 0;
-  std::map<std::string, TensorView> copied_;  // others are the checkpoint's own
+  mutable std::map<std::string, TensorView> copied_;  // others are the checkpoint's own
   std::vector<Buffer> buffers_;
+  // Memory of tensors that nobody has asked for: it takes none before it is written.
+  mutable std::map<std::string, std::byte*> unmade_;
 };
 
 }  // namespace assay::engine

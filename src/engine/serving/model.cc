@@ -117,7 +117,7 @@ uint64_t Model::step_bytes(int64_t batch, int64_t kv_len) const {
       const ValueId id = node.inputs[i];
       const auto* weight = std::get_if<WeightSource>(&graph_.values[id].source);
       if (weight == nullptr) continue;
-      const TensorView& tensor = weights_->tensor(weight->tensors.front());
+      const TensorView& tensor = weights_->view(weight->tensors.front());
       const bool rows_only = node.op == OpKind::kEmbedding;
       const auto table_rows = static_cast<uint64_t>(std::max<int64_t>(tensor.shape[0], 1));
       const uint64_t bytes = rows_only ? tensor.size_bytes() / table_rows *

@@ -25,7 +25,10 @@ EagerExecutor::EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops
   for (size_t id = 0; id < graph_.values.size(); ++id) {
     if (const auto* weight = std::get_if<WeightSource>(&graph_.values[id].source)) {
       assert(weight->tensors.size() == 1 && !weight->packing);
-      weights_[id] = weights.tensor(weight->tensors.front());
+      // Products with weights in blocks read packed copies.
+      const std::string& name = weight->tensors.front();
+      const bool is_packed = blocks_.linear != nullptr && weights.view(name).in_blocks();
+      weights_[id] = is_packed ? weights.view(name) : weights.tensor(name);
     }
   }
   plan_lifetimes();

@@ -28,8 +28,9 @@ struct PackedColumn {
 // A weight that may be several tensors, by output.
 class Outputs {
  public:
-  Outputs(const std::vector<TensorView>& tensors, WeightLayout layout)
-      : tensors_(tensors), out_in_(layout == WeightLayout::kOutIn) {}
+  Outputs(const std::vector<TensorView>& tensors, const std::vector<const RowReader*>& readers,
+          WeightLayout layout)
+      : tensors_(tensors), readers_(readers), out_in_(layout == WeightLayout::kOutIn) {}
 
   int64_t inputs() const { return tensors_.front().shape[out_in_ ? 1 : 0]; }
   int64_t outputs() const {
@@ -39,13 +40,20 @@ class Outputs {
   // The panels' type, which all tensors have.
   DType dtype() const { return tensors_.front().element(); }
 
-  // `decoded`: the inputs of a column, for one in blocks that is to be decoded.
-  PackedColumn column(int64_t output, float* decoded) const {
+  // `decoded`: the inputs of a column, for one in blocks that is to be decoded; `made`: its blocks,
+  // for one that is made now.
+  PackedColumn column(int64_t output, float* decoded, std::byte* made) const {
     if (output < 0) return {};
     size_t i = 0;
     for (; output >= width(tensors_[i]); ++i) output -= width(tensors_[i]);
-    const TensorView& tensor = tensors_[i];
+    TensorView tensor = tensors_[i];
     assert(out_in_ || !tensor.in_blocks());
+    if (readers_[i] != nullptr) {
+      (*readers_[i])(output, 1, made);
+      tensor.data = made;
+      tensor.shape = Shape{1, tensor.row_values()};
+      output = 0;
+    }
     if (tensor.in_blocks() && decoded != nullptr) {
       decode_row(tensor, output, decoded);
       return {reinterpret_cast<const std::byte*>(decoded), 1};
@@ -55,10 +63,20 @@ class Outputs {
             tensor.shape[1]};
   }
   bool in_blocks() const { return std::ranges::any_of(tensors_, &TensorView::in_blocks); }
+  // Bytes of a column that is made when it is packed; 0: none is.
+  size_t made_bytes() const {
+    size_t most = 0;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const auto rows = static_cast<size_t>(tensors_[i].shape[0]);
+      if (readers_[i] != nullptr) most = std::max(most, tensors_[i].size_bytes() / rows);
+    }
+    return most;
+  }
 
  private:
   int64_t width(const TensorView& tensor) const { return tensor.shape[out_in_ ? 0 : 1]; }
   const std::vector<TensorView>& tensors_;
+  const std::vector<const RowReader*>& readers_;
   bool out_in_;
 };
 
@@ -162,8 +180,11 @@ void pack_tile(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, 
 ProductPanels::ProductPanels(const Weights& weights, const WeightSource& source,
                              WeightLayout layout, const Packing& packing)
     : layout_(layout), packing_(packing) {
-  for (const std::string& name : source.tensors) tensors_.push_back(weights.tensor(name));
-  const Outputs outputs(tensors_, layout);
+  for (const std::string& name : source.tensors) {
+    tensors_.push_back(weights.view(name));
+    readers_.push_back(weights.rows(name));
+  }
+  const Outputs outputs(tensors_, readers_, layout);
   assert(outputs.outputs() ==
          std::accumulate(packing.segments.begin(), packing.segments.end(), int64_t{0}));
   count_ = tile_count(packing) * packing.tile / kPanel;
@@ -180,12 +201,14 @@ std::optional<WeightFormat> ProductPanels::blocks() const {
 }
 
 void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::byte* to) const {
-  const Outputs outputs(tensors_, layout_);
+  const Outputs outputs(tensors_, readers_, layout_);
   const int64_t inputs = outputs.inputs();
   std::atomic<int64_t> next = 0;
   pool.run([&](size_t) {
     const auto format = blocks();
     const bool decodes = outputs.in_blocks() && !format;
+    const size_t made_bytes = outputs.made_bytes();
+    std::vector<std::byte> made(kPanel * made_bytes);
     std::vector<float> decoded(decodes ? static_cast<size_t>(kPanel * inputs) : 0);
     for (int64_t p = next++; p < panels; p = next++) {
       std::array<PackedColumn, kPanel> columns;
@@ -193,7 +216,8 @@ void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::b
       for (int64_t c = 0; c < kPanel; ++c) {
         PackedColumn& column = columns[static_cast<size_t>(c)];
         column = outputs.column(packed_output(packing_, (first + p) * kPanel + c),
-                                decoded.empty() ? nullptr : decoded.data() + c * inputs);
+                                decoded.empty() ? nullptr : decoded.data() + c * inputs,
+                                made.data() + static_cast<size_t>(c) * made_bytes);
         whole = whole && column.data != nullptr;
       }
       std::byte* const panel = to + static_cast<size_t>(p) * bytes_;

@@ -37,6 +37,7 @@ class ProductPanels {
   std::optional<WeightFormat> blocks() const;
 
   std::vector<TensorView> tensors_;
+  std::vector<const RowReader*> readers_;  // Weights::rows() of each
   WeightLayout layout_;
   Packing packing_;
   int64_t count_ = 0;

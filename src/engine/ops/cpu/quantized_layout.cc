@@ -83,6 +83,7 @@ Values values_of(WeightFormat format, const std::byte* block, int64_t cell) {
       }
       return values;
     case WeightFormat::kQ4_0:
+    case WeightFormat::kIQ4_NL:
       return small_values(block + 2, 0);
     case WeightFormat::kQ4_1:
       return small_values(block + 4, 0);
@@ -122,15 +123,15 @@ void put_values(const PackedBlock& layout, const Values& values, int64_t o, uint
     for (int64_t k = 0; k < 4; ++k) {
       const int64_t at = 4 * o + k;
       if (layout.bits == 8) {
-        cell[v * 64 + at] = from[k];
+        cell[v * PackedBlock::kVectorBytes + at] = from[k];
         continue;
       }
-      uint8_t& low = cell[v % 4 * 64 + at];
-      low = static_cast<uint8_t>(low | (from[k] & 0xF) << (v < 4 ? 0 : 4));
+      uint8_t& low = cell[v / 2 * PackedBlock::kVectorBytes + at];
+      low = static_cast<uint8_t>(low | (from[k] & 0xF) << v % 2 * 4);
       if (layout.bits == 5) {
         high[at] = static_cast<uint8_t>(high[at] | (from[k] >> 4) << v);
       } else if (layout.bits == 6) {
-        uint8_t& pairs = high[v / 4 * 64 + at];
+        uint8_t& pairs = high[v / 4 * PackedBlock::kVectorBytes + at];
         pairs = static_cast<uint8_t>(pairs | (from[k] >> 4) << 2 * (v % 4));
       }
     }

@@ -12,20 +12,22 @@
 
 namespace assay::engine::cpu {
 
-// A tile has kPanel outputs: four groups of 16, one behind the other. A group has its blocks in the
-// order of the inputs, and a packed block those of 16 outputs:
+// A tile has kPanel outputs: four groups of 16, one behind the other, so that a product reads one
+// stream of memory. A group has its blocks in the order of the inputs, and a packed block those of
+// 16 outputs:
 //   f16 d[16], f16 m[16] (formats with a minimum), or the first word of each block, dwords [16],
 //   the small scales of 16 outputs, as dwords: [bytes / 4][16] (formats of 256 values),
 //   a cell for each 32 inputs: low bits, [8 or 4][16 outputs][4 inputs], then high bits.
-// The low bits of 8-bit formats are the value + 128, a byte each, or the bits of an e4m3; vector v
-// has inputs 4 v to 4 v + 3. Others have the low nibble of vector v in the low half of vector v % 4
-// for v < 4, else in the high one. The fifth bit of vector v is bit v of the cell's byte; the upper
-// two of six bits are bits 2 (v % 4) and the next of the byte in vector v / 4.
+// Formats of 8 bits have the value + 128 there, a byte each, or the bits of an e4m3; vector v has
+// inputs 4 v to 4 v + 3. Others have the low nibbles of vectors v and v + 1, v even, in the halves
+// of vector v / 2. The fifth bit of vector v is bit v of the cell's byte; the upper two of six bits
+// are bits 2 (v % 4) and the next of the byte in vector v / 4.
 struct PackedBlock {
   static constexpr int64_t kOutputs = 16;
   static constexpr int64_t kGroups = Packing::kPanel / kOutputs;  // of a tile
   static constexpr int64_t kCellInputs = 32;
   static constexpr int64_t kVectors = 8;  // of a cell: four inputs each
+  static constexpr int64_t kVectorBytes = 4 * kOutputs;
 
   // Before the cells.
   enum class Scale {
@@ -40,7 +42,8 @@ struct PackedBlock {
   int64_t cells = 1;
   int64_t scale_bytes = 0;  // small scales of one output
   Scale scale = Scale::kHalf;
-  bool is_float = false;  // values are e4m3
+  bool is_float = false;   // values are e4m3
+  bool is_uneven = false;  // bits are a code of kUnevenSteps, whose value + zero is the value
   constexpr bool has_word() const { return scale != Scale::kHalf; }
   // A value has something added to it once it is scaled: less a minimum, or a scaled zero.
   constexpr bool has_offset() const { return has_minimum || scale == Scale::kWordAndZero; }
@@ -73,6 +76,8 @@ constexpr PackedBlock packed_block(WeightFormat format) {
       return {.bits = 5, .has_minimum = true, .cells = 8, .scale_bytes = 12};
     case WeightFormat::kQ6_K:
       return {.bits = 6, .zero = 32, .cells = 8, .scale_bytes = 16};
+    case WeightFormat::kIQ4_NL:
+      return {.bits = 4, .zero = 128, .is_uneven = true};
     case WeightFormat::kInt4_G32:
       return {.bits = 4, .cells = 1, .scale = PackedBlock::Scale::kWordAndZero};
     case WeightFormat::kInt4_G64:
