@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "engine/block_cells.h"
 #include "engine/model/convert.h"
 
 namespace assay::engine {
@@ -65,19 +66,6 @@ void decode_iq4_nl(Bytes block, float* out) {
   }
 }
 
-struct ScaleAndMinimum {
-  uint8_t scale, minimum;
-};
-// Pair `j` of the eight that 12 bytes hold with 6 bits each.
-ScaleAndMinimum scale_min(Bytes scales, int j) {
-  if (j < 4) {
-    return {static_cast<uint8_t>(u8(scales + j) & 63),
-            static_cast<uint8_t>(u8(scales + j + 4) & 63)};
-  }
-  return {static_cast<uint8_t>((u8(scales + j + 4) & 0xF) | (u8(scales + j - 4) >> 6) << 4),
-          static_cast<uint8_t>(u8(scales + j + 4) >> 4 | (u8(scales + j) >> 6) << 4)};
-}
-
 // d, dmin, 12 bytes of scales, (32 of fifth bits, a bit a group of 32), 128 of low nibbles: 32
 // bytes hold 64 values, the first 32 in their low halves.
 template <bool has_fifth>
@@ -87,7 +75,7 @@ void decode_k45(Bytes block, float* out) {
   const Bytes fifth = block + 16;
   const Bytes low = block + (has_fifth ? 48 : 16);
   for (int group = 0; group < 8; ++group) {
-    const auto [scale, minimum] = scale_min(scales, group);
+    const auto [scale, minimum] = scale_and_minimum(scales, group);
     const float step = d * scale, m = d_min * minimum;
     for (int i = 0; i < 32; ++i) {
       const int byte = u8(low + group / 2 * 32 + i);

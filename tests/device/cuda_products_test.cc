@@ -1,19 +1,22 @@
-// Product kernels on a real GPU against sums in double: every weight type, odd and even numbers of
-// inputs, few rows and many. Skipped where there is no GPU.
+// Product kernels on a real GPU against sums in double: every weight format, odd and even numbers
+// of inputs, few rows and many. Skipped where there is no GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <tuple>
 
 #include "base/random.h"
 #include "cuda_driver.h"
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/lower/lower.h"
 #include "engine/graph/graph_builder.h"
 #include "engine/model/convert.h"
+#include "engine/random_blocks.h"
 
 namespace assay::engine {
 namespace {
@@ -21,6 +24,8 @@ namespace {
 constexpr int64_t kOutputs = 200;  // the last panel is not full
 // Two turns of a block, but for the last one's.
 constexpr int64_t kManyOutputs = 5400;
+// The same of blocks of columns in blocks.
+constexpr int64_t kTurns = 40'000;
 
 std::vector<float> random_values(Random& random, int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
@@ -29,8 +34,10 @@ std::vector<float> random_values(Random& random, int64_t count) {
 }
 
 // x . w^T, x computed by another node.
-Graph product_graph(int64_t inputs, int64_t outputs, DType dtype) {
-  GraphBuilder graph({{"table", Shape{1, inputs}}, {"w.weight", Shape{outputs, inputs}}}, dtype);
+Graph product_graph(int64_t inputs, int64_t outputs, WeightFormat format) {
+  const GraphBuilder::MixedWeights weights{
+      {{"table", Shape{1, inputs}}, {"w.weight", Shape{outputs, inputs}, format}}};
+  GraphBuilder graph(weights, DType::kF32, false, false);
   const auto x = graph.add(OpKind::kEmbedding, {graph.ids(), graph.weight("table")});
   auto built = graph.finish({graph.linear(x, "w", false, WeightLayout::kOutIn)});
   EXPECT_TRUE(built);
@@ -38,22 +45,33 @@ Graph product_graph(int64_t inputs, int64_t outputs, DType dtype) {
 }
 
 struct ProductCase {
-  DType dtype;
+  WeightFormat format;
   int64_t inputs, rows, outputs = kOutputs;
+  // More rows than a kernel for a few takes, in a step that is for any number.
+  bool any_rows() const { return rows > 16; }
 };
 std::vector<ProductCase> product_cases() {
   std::vector<ProductCase> cases;
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+  for (const WeightFormat format : {WeightFormat::kF32, WeightFormat::kBF16, WeightFormat::kF16}) {
     for (const int64_t inputs : {17, 64, 513, 896, 4864, 17000}) {
-      for (const int64_t rows : {1, 3, 8}) cases.push_back({dtype, inputs, rows});
+      for (const int64_t rows : {1, 3, 8}) cases.push_back({format, inputs, rows});
     }
   }
-  cases.push_back({DType::kBF16, 64, 1, kManyOutputs});
+  cases.push_back({WeightFormat::kBF16, 64, 1, kManyOutputs});
+  for (const FormatTraits& t : kFormats) {
+    if (!t.in_blocks()) continue;
+    const int64_t small = t.block_values == 64 ? 128 : std::max<int64_t>(t.block_values, 96);
+    for (const int64_t inputs : {small, 9 * small, int64_t{5120}}) {
+      for (const int64_t rows : {1, 3, 8, 12, 19}) cases.push_back({t.format, inputs, rows});
+    }
+  }
+  cases.push_back({WeightFormat::kQ4_0, 96, 1, kTurns});
+  cases.push_back({WeightFormat::kQ6_K, 3072, 1, kManyOutputs});
   return cases;
 }
 std::string name_of(const ProductCase& of) {
-  return fmt::format("{}_{}_inputs_{}_rows{}", dtype_name(of.dtype), of.inputs, of.rows,
-                     of.outputs == kOutputs ? "" : "_many_outputs");
+  return fmt::format("{}_{}_inputs_{}_rows{}", traits(of.format).name, of.inputs, of.rows,
+                     of.outputs == kOutputs ? "" : fmt::format("_{}_outputs", of.outputs));
 }
 
 class CudaProducts : public testing::TestWithParam<ProductCase> {
@@ -102,16 +120,39 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
     return bytes;
   }
 
+  // The same of random blocks, whose values become `values`.
+  static std::vector<std::byte> in_slots(Random& random, WeightFormat format, int64_t outputs,
+                                         int64_t inputs, const Packing& packing,
+                                         std::vector<float>& values) {
+    const auto blocks = random_blocks(random, format, Shape{outputs, inputs});
+    const TensorView view(blocks.data(), format, Shape{outputs, inputs});
+    for (int64_t o = 0; o < outputs; ++o) decode_row(view, o, values.data() + o * inputs);
+    const int64_t groups = tile_count(packing) * packing.tile / CudaSlot::kColumns;
+    const auto bytes = static_cast<size_t>(cuda_group_bytes(format, inputs));
+    std::vector<std::byte> slots(static_cast<size_t>(groups) * bytes);
+    for (int64_t group = 0; group < groups; ++group) {
+      std::array<const std::byte*, CudaSlot::kColumns> columns{};
+      for (size_t c = 0; c < columns.size(); ++c) {
+        const int64_t output =
+            packed_output(packing, group * CudaSlot::kColumns + static_cast<int64_t>(c));
+        if (output >= 0) columns[c] = view.row(output);
+      }
+      pack_cuda_group(format, columns, inputs, slots.data() + static_cast<size_t>(group) * bytes);
+    }
+    return slots;
+  }
+
   std::optional<test::CudaDriver> driver_;
   std::optional<Nvrtc> nvrtc_;
 };
 
 TEST_P(CudaProducts, EqualSumsInDouble) {
-  const auto [dtype, inputs, rows, outputs] = GetParam();
-  const Graph graph = product_graph(inputs, outputs, dtype);
-  const auto kernel =
-      lower(graph, graph.nodes.back(), {.batch = 1, .q_len = rows, .kv_len = {}, .capacity = {}},
-            TileLayout::kRows);
+  const auto [format, inputs, rows, outputs] = GetParam();
+  const bool in_blocks = traits(format).in_blocks();
+  const Graph graph = product_graph(inputs, outputs, format);
+  Specialization dims_known{.batch = rows, .q_len = 1, .kv_len = {}, .capacity = {}};
+  if (GetParam().any_rows()) dims_known = {};
+  const auto kernel = lower(graph, graph.nodes.back(), dims_known, TileLayout::kRows);
   ASSERT_TRUE(kernel) << kernel.error().message;
   const auto source = print_cuda(*kernel);
   ASSERT_TRUE(source) << source.error().message;
@@ -120,12 +161,17 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
 
   Random random(static_cast<uint64_t>(inputs * 100 + rows));
   const auto& product = std::get<ProductKernel>(kernel->body);
-  const std::vector<float> x = random_values(random, rows * inputs);
+  std::vector<float> x = random_values(random, rows * inputs);
+  if (rows > kProductRows) {  // which may round them to bf16
+    for (float& value : x) value = bf16_to_f32(f32_to_bf16(value));
+  }
   std::vector<float> weights = random_values(random, outputs * inputs);
-  const auto packed = in_rows(weights, inputs, dtype, product.packing);
+  const auto packed = in_blocks
+                          ? in_slots(random, format, outputs, inputs, product.packing, weights)
+                          : in_rows(weights, inputs, traits(format).element, product.packing);
   std::vector<float> out(static_cast<size_t>(rows * outputs), std::nanf(""));
-  const DimValues dims{.batch = 1, .q_len = rows, .kv_len = rows};
-  const int64_t sizes[] = {1, rows, rows, rows};
+  const DimValues dims{.batch = rows, .q_len = 1, .kv_len = rows};
+  const int64_t sizes[] = {rows, 1, rows, rows};
   struct {
     uint64_t x, weight, out, dims, workspace;  // struct Args: three buffers, dims, workspace
   } arguments{
@@ -154,23 +200,47 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
         expected += double{x[static_cast<size_t>(r * inputs + i)]} *
                     double{weights[static_cast<size_t>(o * inputs + i)]};
       }
+      // Weights in blocks multiply 16 bits of x.
       ASSERT_NEAR(out[static_cast<size_t>(r * outputs + o)], expected,
-                  2e-6 * std::sqrt(static_cast<double>(inputs)))
+                  (in_blocks ? 6e-6 : 2e-6) * std::sqrt(static_cast<double>(inputs)))
           << r << ", " << o;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, CudaProducts,
-    testing::ValuesIn(
-        test::chosen(product_cases(), &name_of,
-                     {"fp32_17_inputs_3_rows", "fp32_64_inputs_3_rows", "fp32_896_inputs_8_rows",
-                      "fp32_4864_inputs_8_rows", "bf16_17_inputs_8_rows", "bf16_64_inputs_8_rows",
-                      "bf16_64_inputs_1_rows_many_outputs", "bf16_513_inputs_3_rows",
-                      "bf16_17000_inputs_1_rows", "fp16_17_inputs_8_rows", "fp16_64_inputs_3_rows",
-                      "fp16_896_inputs_1_rows", "fp16_4864_inputs_8_rows"})),
-    [](const auto& test) { return name_of(test.param); });
+INSTANTIATE_TEST_SUITE_P(Shapes, CudaProducts,
+                         testing::ValuesIn(test::chosen(product_cases(), &name_of,
+                                                        {"fp32_17_inputs_3_rows",
+                                                         "fp32_64_inputs_3_rows",
+                                                         "fp32_896_inputs_8_rows",
+                                                         "fp32_4864_inputs_8_rows",
+                                                         "bf16_17_inputs_8_rows",
+                                                         "bf16_64_inputs_8_rows",
+                                                         "bf16_64_inputs_1_rows_5400_outputs",
+                                                         "bf16_513_inputs_3_rows",
+                                                         "bf16_17000_inputs_1_rows",
+                                                         "fp16_17_inputs_8_rows",
+                                                         "fp16_64_inputs_3_rows",
+                                                         "fp16_896_inputs_1_rows",
+                                                         "fp16_4864_inputs_8_rows",
+                                                         "q8_0_864_inputs_8_rows",
+                                                         "q4_0_96_inputs_1_rows",
+                                                         "q4_1_96_inputs_19_rows",
+                                                         "q5_0_96_inputs_3_rows",
+                                                         "q5_1_96_inputs_12_rows",
+                                                         "q4_k_2304_inputs_3_rows",
+                                                         "q4_k_256_inputs_1_rows",
+                                                         "q5_k_256_inputs_8_rows",
+                                                         "q6_k_2304_inputs_1_rows",
+                                                         "q6_k_256_inputs_12_rows",
+                                                         "int4_g32_96_inputs_3_rows",
+                                                         "int4_g64_128_inputs_1_rows",
+                                                         "int4_g128_128_inputs_8_rows",
+                                                         "fp8_g32_96_inputs_3_rows",
+                                                         "fp8_g128_128_inputs_1_rows",
+                                                         "q4_0_96_inputs_1_rows_40000_outputs",
+                                                         "iq4_nl_96_inputs_3_rows"})),
+                         [](const auto& test) { return name_of(test.param); });
 
 }  // namespace
 }  // namespace assay::engine

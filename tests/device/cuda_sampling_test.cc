@@ -121,6 +121,7 @@ TEST_P(CudaSampling, DrawsTheHostsTokens) {
                                   .least = least_weight(sampling.min_p),
                                   .seed = sampling.seed},
                                  sampling.logit_bias));
+      ASSERT_TRUE(tables_->saw_prompt(slot, {}));  // nothing is shared with the text before
       ASSERT_TRUE(tables_->saw_prompt(slot, prompt));
       const auto length = static_cast<int32_t>(prompt.size());
       ASSERT_TRUE(tables_->set_prompt(slot, length, held_back ? length - 1 : -1));

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "cuda_driver.h"
-#include "engine/session/tiny_checkpoint.h"
+#include "engine/session/tiny_gguf_file.h"
 
 namespace assay::engine {
 namespace {
@@ -139,6 +139,105 @@ TEST(CudaWide, ManyInputsGiveTheTokensOfTheProcessor) {
   }
   EXPECT_EQ(gpu.counters().fallbacks, 0);
 }
+
+// So wide that a library multiplies its blocks in parts, and a block has columns more than once.
+const Family kLarge = {
+    "large",
+    R"("model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 20480,
+       "hidden_size": 2048, "num_hidden_layers": 1, "num_attention_heads": 32,
+       "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 8192,
+       "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+       "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
+       "tie_word_embeddings": true)",
+    DType::kBF16};
+std::vector<Family> blocks_families() {
+  std::vector<Family> families = wide_families();
+  families.push_back(kLarge);
+  return families;
+}
+
+struct BlocksCase {
+  size_t family;
+  Form form;
+  size_t rows;
+};
+std::string name_of(const BlocksCase& of) {
+  constexpr std::array kForms = {"eager", "specialised", "symbolic"};
+  std::string family = blocks_families()[of.family].name;
+  std::ranges::replace(family, '-', '_');
+  return fmt::format("{}_{}_{}", family, kForms[static_cast<size_t>(of.form)], of.rows);
+}
+std::vector<BlocksCase> blocks_cases() {
+  std::vector<BlocksCase> cases;
+  for (size_t family = 0; family < blocks_families().size(); ++family) {
+    for (const Form form : {Form::kEager, Form::kSpecialised, Form::kSymbolic}) {
+      for (const size_t rows : {1, 3, 12}) cases.push_back({family, form, rows});
+    }
+  }
+  return cases;
+}
+
+// As llama.cpp's Q4_K_M.
+WeightFormat of_a_mix(const std::string& name) {
+  const bool six = name.find("v_proj") != std::string::npos ||
+                   name.find("down_proj") != std::string::npos ||
+                   name.find("embed_tokens") != std::string::npos;
+  return six ? WeightFormat::kQ6_K : WeightFormat::kQ4_K;
+}
+
+class CudaBlocks : public testing::TestWithParam<BlocksCase> {};
+
+// Every format of blocks in one model, its embeddings too, against the decoded weights in fp32. Up
+// to 8 rows 16 bits of x are multiplied, and caches are in fp16; more rows are in bf16.
+TEST_P(CudaBlocks, GiveTheLogitsOfTheirValues) {
+  if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  const auto [family, form, rows] = GetParam();
+  const Family of = blocks_families()[family];
+  const TinyCheckpoint folder(of, kPositions);
+  const GgufOf file(folder, of.name == kLarge.name ? std::function(&of_a_mix) : formats_in_turn());
+  SessionOptions options{.cache = CacheKind::kStatic, .dtype = DType::kF32, .threads = 2};
+  auto processor = Session::open(file.path(), options);
+  ASSERT_TRUE(processor) << processor.error().message;
+  options.dtype = {};
+  options.gpu = 0;
+  options.compile.prefill = options.compile.decode = form != Form::kEager;
+  options.compile.dynamic = form == Form::kSymbolic ? Dynamic::kTrue : Dynamic::kFalse;
+  options.compile.verify_passes = false;
+  options.compile.kernel_cache = test::kernels_of_all_cases();
+  auto gpu = Session::open(file.path(), options);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  EXPECT_NE(gpu->model().block_formats(), "");
+  for (const int64_t length : {1, 23}) {
+    const PromptBatch batch = some_prompts(length, rows);
+    for (Session* session : {&*processor, &*gpu}) {
+      ASSERT_TRUE(session->prepare(batch.batch, batch.padded_len + 2));
+      const auto ran = session->prefill(batch);
+      ASSERT_TRUE(ran) << ran.error().message;
+    }
+    const auto check = [&](bool few) {
+      const std::vector<float> found(gpu->logits().begin(), gpu->logits().end());
+      const std::vector<float> expected(processor->logits().begin(), processor->logits().end());
+      EXPECT_LT(logits_distance(found, expected), few ? 2e-3 : 0.03) << "prompts of " << length;
+      EXPECT_TRUE(gpu->logits_finite());
+    };
+    const bool few = static_cast<int64_t>(rows) * batch.padded_len <= kProductRows;
+    check(few);
+    const std::vector<int32_t> next(rows, 7);
+    ASSERT_TRUE(processor->decode(next));
+    ASSERT_TRUE(gpu->decode(next));
+    check(few);
+  }
+  EXPECT_EQ(gpu->counters().fallbacks, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaBlocks,
+                         testing::ValuesIn(test::chosen(
+                             blocks_cases(), &name_of,
+                             {name_of({1, Form::kEager, 1}), name_of({1, Form::kSpecialised, 3}),
+                              name_of({0, Form::kSpecialised, 12})},
+                             {name_of({0, Form::kEager, 3}), name_of({2, Form::kSymbolic, 3}),
+                              name_of({1, Form::kSpecialised, 1})})),
+                         [](const auto& test) { return name_of(test.param); });
 
 // Sizes that products in e4m3 may have.
 const Family kEven = {

@@ -198,6 +198,17 @@ inline void simt_narrow_pair(unsigned& both, float high, float low) {
 }
 constexpr auto ptx_cvt_rn_bf16x2_f32 = simt_narrow_pair<ptx_cvt_rn_bf16_f32>;
 constexpr auto ptx_cvt_rn_f16x2_f32 = simt_narrow_pair<ptx_cvt_rn_f16_f32>;
+// Pairs, each rounded once.
+inline void ptx_fma_rn_bf16x2(unsigned& both, unsigned a, unsigned b, unsigned c) {
+  unsigned short of[2];
+  for (int i = 0; i < 2; ++i) {
+    const int shift = 16 * i;
+    ptx_cvt_rn_bf16_f32(of[i], fmaf(simt_bf16((unsigned short)(a >> shift)),
+                                    simt_bf16((unsigned short)(b >> shift)),
+                                    simt_bf16((unsigned short)(c >> shift))));
+  }
+  both = (unsigned)of[1] << 16 | of[0];
+}
 // e4m3 has four bits of exponent, biased by 7, three of mantissa, no infinity, and NaN as 0x7f. To
 // it: the nearest, ties to even, what is too large the largest.
 inline float simt_e4m3(unsigned char x) {

@@ -10,6 +10,7 @@
 
 #include "engine/codegen/ir.h"
 #include "engine/graph/graph.h"
+#include "engine/weight_format.h"
 
 namespace assay::engine {
 
@@ -28,6 +29,13 @@ struct KernelBuffer {
   bool writable = false;
   ValueId value = 0;    // of the graph, bound here by the executor
   bool steady = false;  // no kernel of a step writes it: a weight, a table, an input
+  // A weight in blocks that kernels decode: those of panels by a library alone, for `dtype` says
+  // how a row's values are read otherwise.
+  struct Blocks {
+    WeightFormat format = WeightFormat::kQ8_0;
+    int64_t row_values = 0;
+  };
+  std::optional<Blocks> blocks = {};
 };
 
 // Row kernels: `body` runs once for each of `rows` rows, in any order. [rows, width] values are
@@ -70,9 +78,6 @@ struct ProductKernel {
   ir::VarId first_column = 0;
   ir::VarId column_count = 0;
   bool fp8 = false;  // LinearAttributes::fp8
-  // The weight is packed in its blocks, which printed text can't read: a library makes the
-  // products.
-  bool in_blocks = false;
   // A target may write the kernel's one output in e4m3, for the kernel behind this one, which alone
   // reads it.
   bool codes_output = false;

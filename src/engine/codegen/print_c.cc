@@ -130,6 +130,10 @@ std::string CPrinter::operation(const ir::Expr& expr) const {
       return kDims[expr.symbol];
     case Op::kLoad: {
       const KernelBuffer& buffer = kernel_.buffers[expr.symbol];
+      if (buffer.blocks) {
+        return fmt::format("blocks_{0}::block_value({0}, ({1}) / {2}, (int)(({1}) % {2}))",
+                           buffer.name, arg(0), buffer.blocks->row_values);
+      }
       const std::string element = fmt::format("{}[{}]", buffer.name, arg(0));
       if (buffer.dtype == DType::kBF16) return fmt::format("{}({})", target_.bf16, element);
       if (buffer.dtype == DType::kF16) return fmt::format("{}({})", target_.f16, element);

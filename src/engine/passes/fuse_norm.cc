@@ -1,8 +1,11 @@
-// A norm that one product alone reads becomes that product's prologue, which computes it again for
-// each thread: cheaper than a barrier and a trip through memory.
+// A norm that products alone read becomes the prologue of each, which computes it again for each
+// thread: cheaper than a barrier and a trip through memory.
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "engine/passes/passes.h"
 #include "engine/passes/rewrite.h"
@@ -41,9 +44,40 @@ std::optional<Result<std::vector<size_t>>> group_of(const Graph& graph, const Wi
   return group;
 }
 
+// A norm that products alone read, which nobody could merge, is computed by each of them.
+void give_each_product_its_own(Graph& graph) {
+  const Wiring wiring(graph);
+  std::map<size_t, ValueId> of_reader;
+  std::vector<Node> nodes;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    nodes.push_back(graph.nodes[i]);
+    if (const auto own = of_reader.find(i); own != of_reader.end()) {
+      nodes.back().inputs[0] = own->second;
+    }
+    const ValueId out = graph.nodes[i].outputs[0];
+    if (!is_norm(graph.nodes[i]) || wiring.is_output(out)) continue;
+    const std::span<const size_t> readers = wiring.readers(out);
+    const bool products = std::ranges::all_of(readers, [&](size_t reader) {
+      const Node& node = graph.nodes[reader];
+      return node.op == OpKind::kLinear && node.inputs[0] == out &&
+             is_weight(graph, node.inputs[1]);
+    });
+    if (!products) continue;
+    for (size_t r = 1; r < readers.size(); ++r) {
+      const auto copy = static_cast<ValueId>(graph.values.size());
+      graph.values.push_back(Value(graph.values[out]));
+      of_reader[readers[r]] = copy;
+      nodes.push_back(graph.nodes[i]);
+      nodes.back().outputs[0] = copy;
+    }
+  }
+  graph.nodes = std::move(nodes);
+}
+
 }  // namespace
 
 PassOutcome fuse_norm(Graph& graph) {
+  give_each_product_its_own(graph);
   Fusion fusion(graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!is_norm(graph.nodes[i])) continue;

@@ -32,18 +32,22 @@ Status Model::check_fp8() const {
   return {};
 }
 
-// bad_input: kernels of a GPU read weights of one float type.
+// bad_input: kernels of a GPU read inputs in their own order.
 Status Model::check_formats() const {
   if (device_->info().kind == "cpu") return {};
   for (const TensorSpec& spec : weights_->tensors()) {
-    if (spec.format == weight_format(dtype())) continue;
+    if (spec.input_order == nullptr) continue;
     return bad_input(
-        "weights: expected one float type on a GPU, found {} in {}; dtype fp16 or bf16 converts "
-        "all "
-        "when they are loaded",
-        traits(spec.format).name, spec.name);
+        "weights: expected inputs in their own order on a GPU, found another order (act-order) in "
+        "{}; dtype fp16 or bf16 converts all when they are loaded",
+        spec.name);
   }
   return {};
+}
+
+// A GPU's kernels of attention are fast on 16 bits, of which fp16 keeps more of what blocks say.
+DType Model::cache_type() const {
+  return device_->cache_type(weights_->block_formats().empty() ? dtype() : DType::kF16);
 }
 
 Status Model::build(Checkpoint checkpoint) {

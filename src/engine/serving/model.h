@@ -54,7 +54,7 @@ class Model {
   DType dtype() const { return weights_->dtype(); }  // of the weights in use that are in no blocks
   std::string block_formats() const { return weights_->block_formats(); }  // of the others
   std::string quantization() const { return weights_->quantization(); }
-  DType cache_type() const { return device_->cache_type(dtype()); }
+  DType cache_type() const;
   uint64_t weight_bytes() const { return weights_->bytes(); }  // in memory, all tensors
   Device& device() { return *device_; }
   const Device& device() const { return *device_; }

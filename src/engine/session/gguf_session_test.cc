@@ -2,30 +2,10 @@
 // blocks those of their decoded values.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "engine/model/tiny_gguf.h"
-#include "engine/session/tiny_checkpoint.h"
+#include "engine/session/tiny_gguf_file.h"
 
 namespace assay::engine {
 namespace {
-
-// The file of a checkpoint, removed at the end.
-class GgufOf {
- public:
-  GgufOf(const TinyCheckpoint& folder,
-         const std::function<WeightFormat(const std::string&)>& format)
-      : path_(folder.folder().string() + ".gguf") {
-    const auto checkpoint = Checkpoint::open(folder.folder());
-    EXPECT_TRUE(checkpoint) << checkpoint.error().message;
-    EXPECT_TRUE(write_file(path_, gguf_file(*checkpoint, format)));
-  }
-  ~GgufOf() { std::filesystem::remove(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 Generation generated(const std::filesystem::path& path, const SessionOptions& options) {
   auto session = Session::open(path, options);
@@ -60,16 +40,8 @@ TEST(GgufSession, GivesTheLogitsOfTheCheckpointItWasMadeOf) {
   }
 }
 
-// Root of the mean squared distance of the prompt's logits, over that of the expected ones.
 double distance(const Generation& found, const Generation& expected) {
-  double error = 0, size = 0;
-  for (size_t i = 0; i < expected.logits.front().size(); ++i) {
-    const double value = expected.logits.front()[i];
-    const double off = found.logits.front()[i] - value;
-    error += off * off;
-    size += value * value;
-  }
-  return std::sqrt(error / size);
+  return logits_distance(found.logits.front(), expected.logits.front());
 }
 
 // Every format in one file, a tensor each in turn. Products with blocks may round x to 8 bits.
@@ -78,12 +50,7 @@ TEST(GgufSession, BlocksGiveTheLogitsOfTheirValues) {
   for (const Family& family : wide_families()) {
     SCOPED_TRACE(family.name);
     const TinyCheckpoint folder(family);
-    std::vector<WeightFormat> formats;
-    for (const FormatTraits& t : kFormats) {
-      if (t.gguf_type != kNoGgufType) formats.push_back(t.format);
-    }
-    size_t next = 0;
-    const GgufOf file(folder, [&](const std::string&) { return formats[next++ % formats.size()]; });
+    const GgufOf file(folder, formats_in_turn());
     const Generation expected =
         generated(file.path(), {.dtype = DType::kF32, .reference_ops = true});
     expect_same(generated(file.path(), {.dtype = DType::kF32}), expected, 1e-4);

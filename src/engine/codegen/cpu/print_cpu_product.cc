@@ -107,10 +107,10 @@ extern "C" void assay_prologue(const Args* args, long begin, long end, float* ou
 std::string print_cpu_product(const Kernel& kernel, const ProductKernel& product) {
   std::string text(kCpuPrelude);
   text += sizes_text(kernel, product);
-  if (!product.in_blocks) text += kCpuTileProduct;
+  if (!kernel.buffers[product.weight].blocks) text += kCpuTileProduct;
   text += prologue_text(kernel, product);
   text += epilogue_text(kernel, product);
-  if (!product.in_blocks) text += run_text(kernel, product);
+  if (!kernel.buffers[product.weight].blocks) text += run_text(kernel, product);
   text += kLibraryEntries;
   if (product.has_prologue) text += kPrologueEntry;
   return text;

@@ -29,7 +29,12 @@ enum { GROUP = HEADS / KV_HEADS };
 __device__ __forceinline__ float widen_value(float x) { return x; }
 __device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NARROW(x); }
 __device__ __forceinline__ void store_value(float* p, float x) { *p = x; }
-__device__ __forceinline__ void store_value(unsigned short* p, float x) { *p = TO_NARROW(x); }
+__device__ __forceinline__ void store_value(unsigned short* p, float x) { *p = TO_RESULT(x); }
+__device__ __forceinline__ unsigned pack_result(float low, float high) {
+  unsigned both;
+  asm("cvt.rn." RESULT_TYPE "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
 
 struct Sizes { long batch, q_len, capacity; };
 __device__ __forceinline__ const cache_t* head_of(const void* cache, long row, long head, long capacity) {
@@ -331,20 +336,24 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
   text += cuda_args_struct(kernel);
   const bool tensor = cuda_attention_on_tensor_cores(kernel, k);
   const int64_t group = k.heads / k.kv_heads, pieces = pieces_of(kernel, k);
+  const DType out = kernel.buffers[k.out].dtype;
+  const std::string_view result = out == DType::kF32   ? cuda_narrow_name(kernel, k)
+                                  : out == DType::kF16 ? "f16"
+                                                       : "bf16";
   text += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, LENGTHS = "
       "{}, PAD = {}, OUT = {},\n       PIECES = {}, PIECE = {}, COUNTERS = {}, DECODE_THREADS = "
       "{}, "
       "DECODE_WARPS = DECODE_THREADS / 32 }};\n"
       "#define SCALE {:.9g}f\ntypedef {} cache_t;\ntypedef {} query_t;\ntypedef {} result_t;\n"
-      "#define FROM_NARROW from_{}\n#define TO_NARROW to_{}\n",
+      "#define FROM_NARROW from_{}\n#define TO_RESULT to_{}\n#define RESULT_TYPE \"{}\"\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kCudaCounters, cuda_decode_threads(kernel, k),
       1.0 / std::sqrt(static_cast<double>(k.head_dim)),
       element_type(kernel.buffers[k.keys].dtype, "unsigned short"),
       element_type(kernel.buffers[k.q].dtype, "unsigned short"),
       element_type(kernel.buffers[k.out].dtype, "unsigned short"), cuda_narrow_name(kernel, k),
-      cuda_narrow_name(kernel, k));
+      result, result);
   text += k.slots ? fmt::format("#define CACHE_ROW(args, b) ((const int*)(args).buffers[{}])[b]\n",
                                 *k.slots)
                   : "#define CACHE_ROW(args, b) (b)\n";

@@ -30,7 +30,8 @@ std::string cuda_steps_text(const Kernel& kernel, const AttentionKernel& attenti
 CudaLaunch cuda_prefill_launch(const Kernel& kernel, const AttentionKernel& attention,
                                const DimValues& dims);
 int64_t cuda_prefill_threads(const Kernel& kernel, const AttentionKernel& attention);
-// "f16" or "bf16": the type of whatever of the cache, the queries and the result is of 16 bits.
+// "f16" or "bf16": the type of whatever of the cache and the queries is of 16 bits. The result may
+// be of another.
 std::string_view cuda_narrow_name(const Kernel& kernel, const AttentionKernel& attention);
 // Defines assay_prefill, behind what cuda_attention.cc defines: HEADS, KV_HEADS, HEAD_DIM, GROUP,
 // the buffers' numbers, SCALE, SMALLEST, cache_t, widen_value() and sizes_of().

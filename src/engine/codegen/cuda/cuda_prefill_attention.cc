@@ -23,7 +23,7 @@ __device__ __forceinline__ unsigned load_pair(const float* p) { return pack(p[0]
 __device__ __forceinline__ unsigned load_pair(const unsigned short* p) { return *(const unsigned*)p; }
 __device__ __forceinline__ void store_pair(float* p, float a, float b) { p[0] = a, p[1] = b; }
 __device__ __forceinline__ void store_pair(unsigned short* p, float a, float b) {
-  *(unsigned*)p = pack(a, b);
+  *(unsigned*)p = pack_result(a, b);
 }
 // The same positions of keys and values.
 __device__ __forceinline__ void load_tiles(unsigned to, const cache_t* keys, const cache_t* values, int position, int stop) {
@@ -284,8 +284,9 @@ CudaLaunch cuda_prefill_launch(const Kernel& kernel, const AttentionKernel& k,
 }
 
 std::string_view cuda_narrow_name(const Kernel& kernel, const AttentionKernel& k) {
-  for (const ir::BufferId buffer : {k.keys, k.q, k.out}) {
-    if (kernel.buffers[buffer].dtype == DType::kF16) return "f16";
+  for (const ir::BufferId buffer : {k.keys, k.q}) {
+    const DType dtype = kernel.buffers[buffer].dtype;
+    if (dtype != DType::kF32) return dtype == DType::kF16 ? "f16" : "bf16";
   }
   return "bf16";
 }

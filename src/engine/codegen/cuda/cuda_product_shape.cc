@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -20,6 +21,8 @@ constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers
 // Shared memory of a block, static and asked for: the least that any GPU from sm_80 on has.
 constexpr int64_t kMostShared = 98 * 1024;
 constexpr int64_t kMostStaticShared = 48 * 1024;
+// Of blocks whose registers leave no room for another.
+constexpr int64_t kMostSharedOfHopper = 150 * 1024;
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -28,6 +31,7 @@ int64_t ceil_div(int64_t a, int64_t b) {
 struct Sizes {
   int64_t element, pitch, columns, rows;  // rows: of a block at a time, a power of two
   bool known_one;                         // a run has one row
+  int64_t most_shared = kMostShared;
 };
 
 int64_t shared_inputs_bytes(const ProductKernel& product, int64_t rows) {
@@ -53,23 +57,60 @@ bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, std::span<cons
 // A warp keeps its inputs of x, 8 registers a piece and 8 rows, and of up to 8 rows twice as many;
 // a block reads x once for a multiprocessor. The ring has room for as much as is worth asking for
 // before the kernels ahead have ended: twice that made a step slower.
-bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
-  constexpr int64_t kMostUnits = 32, kColumns = 16;
-  constexpr int64_t kPieceBytesOfColumns = kColumns * kCudaTensorRun * 2;
-  constexpr std::array kWarps = {16, 15, 14, 13, 12, 11, 10, 9, 8};
+bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
+                     const std::optional<KernelBuffer::Blocks>& blocks, CudaProductShape& shape) {
+  constexpr int64_t kMostInputs = 2048, kColumns = 16;
+  constexpr std::array kWarps = {16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4};
+  const int64_t run = blocks ? CudaSlot::kInputs : kCudaTensorRun;
   shape = {.form = CudaProductForm::kTensor, .rows = sizes.rows, .columns = kColumns};
   const int64_t inputs_bytes = shared_inputs_bytes(product, shape.rows);
-  const int64_t units = ceil_div(sizes.pitch, kCudaTensorRun);
-  shape.splits = ceil_div(units, kMostUnits);
+  const int64_t units = ceil_div(sizes.pitch, run);
+  shape.splits = ceil_div(units, kMostInputs / run);
   if (shape.splits > kCudaMultiprocessors) return false;
-  share_out(ceil_div(units, shape.splits), 1, 2, kWarps, shape);
-  const int64_t parts_bytes = cuda_tensor_parts_bytes(shape.threads / 32, shape.rows);
+  const std::span<const int> warps(kWarps);
+  share_out(ceil_div(units, shape.splits), 1, kCudaTensorRun * 2 / run,
+            blocks ? warps : warps.first(9), shape);
+  const int64_t parts_bytes =
+      cuda_tensor_parts_bytes(shape.threads / 32, shape.rows) * (blocks ? 2 : 1);
   if (inputs_bytes + parts_bytes > kMostStaticShared) return false;
-  const int64_t lap_bytes = shape.threads / 32 * shape.pieces * kPieceBytesOfColumns;
-  shape.laps = (kMostShared - parts_bytes - inputs_bytes) / lap_bytes;
+  const int64_t slot_bytes =
+      blocks ? cuda_slot(blocks->format).bytes : kColumns * kCudaTensorRun * 2;
+  const int64_t lap_bytes = shape.threads / 32 * shape.pieces * slot_bytes;
+  shape.laps = (sizes.most_shared - parts_bytes - inputs_bytes) / lap_bytes;
   if (shape.laps == 0) return false;
   shape.blocks = std::min(kCudaMultiprocessors / shape.splits, sizes.columns / kColumns);
   shape.shared_bytes = shape.laps * lap_bytes;
+  return true;
+}
+
+// Four slots a warp, or fewer where a multiprocessor has but few groups of columns; as many blocks
+// as all multiprocessors have room for at once, with room for two groups where that leaves some.
+bool of_one_row(const ProductKernel& product, const Sizes& sizes,
+                const KernelBuffer::Blocks& blocks, CudaProductShape& shape) {
+  constexpr int64_t kMostPieces = 4, kMostWarps = 16;
+  constexpr int64_t kMostBytes = 220 * 1024;  // of shared memory of a multiprocessor
+  constexpr int64_t kOwnBytes = 4 * 1024;     // beside what is asked for
+  const int64_t slots = CudaSlot::count(sizes.pitch), groups = sizes.columns / CudaSlot::kColumns;
+  shape = {.form = CudaProductForm::kOneRow, .rows = 1, .columns = CudaSlot::kColumns};
+  const int64_t of_one = std::max<int64_t>(2 * kMostWarps * kCudaMultiprocessors / groups, 1);
+  const int64_t warps = std::clamp<int64_t>(
+      std::max(ceil_div(slots, kMostPieces), std::min(of_one, slots)), 1, kMostWarps);
+  shape.pieces = ceil_div(slots, warps);
+  shape.threads = 32 * ceil_div(slots, shape.pieces);
+  const int64_t group_bytes = slots * cuda_slot(blocks.format).bytes;
+  const int64_t own = slots * 4 * CudaSlot::kInputs;
+  const int64_t beside = kOwnBytes + shared_inputs_bytes(product, 1);
+  if (group_bytes + own + beside > kMostBytes || beside > kMostStaticShared) return false;
+  const auto together = [&](int64_t laps) {
+    return std::min(kMostBytes / (laps * group_bytes + own + beside),
+                    2 * kThreadsTogether / shape.threads);
+  };
+  const bool more_than_once = groups > together(1) * kCudaMultiprocessors;
+  shape.laps = more_than_once && together(2) > 0 ? 2 : 1;
+  shape.together = std::min<int64_t>(together(shape.laps), 8);
+  shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
+  shape.turns = ceil_div(groups, shape.blocks);
+  shape.shared_bytes = shape.laps * group_bytes + own;
   return true;
 }
 
@@ -78,7 +119,7 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProdu
 bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t rows,
                    CudaProductShape& shape) {
   constexpr int64_t kColumns = 64, kRowsOfOneLoader = 32, kMostRowsOfSplits = 32,
-                    kFewestBlocks = 96, kMostSplits = 8;
+                    kFewestBlocks = 96, kSplitsAtMost = 8;
   constexpr int64_t kRingBytes = 100 * 1024, kAlignment = 1024, kBarrierBytes = 16;
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
   const bool fits = kernel.buffers[product.weight].dtype != DType::kF32;
@@ -92,7 +133,7 @@ bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t r
            .blocks = columns / kColumns};
   if (shape.blocks < kFewestBlocks) {
     shape.splits = std::min({ceil_div(kCudaMultiprocessors, shape.blocks),
-                             product.inputs / kCudaTensorRun, kMostSplits});
+                             product.inputs / kCudaTensorRun, kSplitsAtMost});
   }
   if (shape.blocks > kCudaCounters || (shape.splits > 1 && rows > kMostRowsOfSplits)) return false;
   shape.threads = 256 + 32 * (shape.rows <= kRowsOfOneLoader ? 1 : 2);
@@ -178,32 +219,46 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
                     .columns = tile_count(product.packing) * product.packing.tile,
                     .rows = static_cast<int64_t>(std::bit_ceil(rows)),
                     .known_one = known == 1};
+  // A prompt's products of more rows are the library's.
+  const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
+  const int64_t most = decodes ? kCudaTensorRows : kProductRows;
+  if (const auto& blocks = kernel.buffers[product.weight].blocks) {
+    CudaProductShape ring;
+    if (known == 1 && of_one_row(product, sizes, *blocks, ring)) return ring;
+    Sizes ring_sizes = sizes;
+    if (kernel.target == "sm_90a") ring_sizes.most_shared = kMostSharedOfHopper;
+    const bool several = known && *known > kProductRows && *known <= most;
+    if (several) ring_sizes.rows = kCudaTensorRows;
+    while (ring_sizes.rows > 0 && !on_tensor_cores(product, ring_sizes, blocks, ring)) {
+      ring_sizes.rows /= 2;
+    }
+    ring.rows = ring_sizes.rows;
+    return ring;
+  }
   const CudaProductShape registers = held(product, sizes);
   // A norm's factor comes behind the product: what goes in may be beyond fp16's largest.
   const bool fits = dtype == DType::kBF16 || (dtype == DType::kF16 && !product.norm);
-  // A prompt's products of more rows are the library's.
-  const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
   if (CudaProductShape staged; known && *known > kCudaTensorRows && decodes &&
                                by_warpgroups(kernel, product, *known, staged)) {
     return staged;
   }
-  if (!fits || !known || *known < 2 || *known > (decodes ? kCudaTensorRows : kProductRows)) {
-    return registers;
-  }
+  if (!fits || !known || *known < 2 || *known > most) return registers;
   CudaProductShape ring;
   Sizes ring_sizes = sizes;
   if (*known > kProductRows) ring_sizes.rows = ceil_div(*known, kProductRows) * kProductRows;
-  return on_tensor_cores(product, ring_sizes, ring) ? ring : registers;
+  return on_tensor_cores(product, ring_sizes, {}, ring) ? ring : registers;
 }
 
-int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product) {
+int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product,
+                               int64_t rows) {
   if (shape.form == CudaProductForm::kWarpgroups) {
     const int64_t x = shape.rows * Packing::padded_inputs(product.inputs) / 2;
     return x + (shape.splits == 1 ? 0 : shape.splits * shape.rows * shape.columns * shape.blocks);
   }
   if (shape.splits == 1) return 0;
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
-  return shape.splits * shape.rows * (columns + shape.blocks);  // sums; squares for a norm
+  const int64_t launched = std::max(ceil_div(rows, shape.rows), int64_t{1}) * shape.rows;
+  return shape.splits * launched * (columns + shape.blocks);  // sums; squares for a norm
 }
 
 }  // namespace assay::engine

@@ -17,8 +17,12 @@ enum class CudaProductForm {
   // 2 to kCudaTensorRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
   // columns at a time, from a ring in shared memory that each warp fills for itself. A block takes
   // at most 2048 inputs, so that the ring has room for them and a warp's x stays in registers:
-  // blocks that share columns put their sums together in the workspace.
+  // blocks that share columns put their sums together in the workspace. Of weights in blocks
+  // (block_slots.h) any number of rows, a launch's block for each `rows` of them.
   kTensor,
+  // One row of a weight in blocks, on tensor cores too: a block takes 16 columns over all inputs,
+  // all of which it asks for before the kernels ahead have ended.
+  kOneRow,
   // More rows of a step of decoding, up to kCudaWarpgroupRows, by warpgroups (sm_90a), of 16 bits,
   // where a library's product would need a kernel behind it. A block takes 64 columns; blocks that
   // share columns put their sums together in the workspace, where the rows lie too if a prologue
@@ -62,7 +66,8 @@ constexpr int64_t cuda_warpgroup_ring_bytes(const CudaProductShape& shape) {
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
 
 // Floats of the workspace, behind the counters, where blocks that share columns meet.
-int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product);
+int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product,
+                               int64_t rows);
 
 // True if inputs are read where they lie, as they are or behind an RMS norm. Any other prologue
 // puts them into shared memory, all rows of a block.

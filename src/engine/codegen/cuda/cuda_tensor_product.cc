@@ -6,20 +6,24 @@
 
 #include <string_view>
 
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
 namespace {
 
-constexpr std::string_view kRing = R"(
+constexpr std::string_view kCopies = R"(
 extern __shared__ uint4 ring[];  // by slot and warp
 
 // Copies of a thread end in their order; each slot's are one group, even if there are none.
-__device__ __forceinline__ void ask(uint4* place, const weight_t* from) {
+__device__ __forceinline__ void ask(uint4* place, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                :: "r"((unsigned)__cvta_generic_to_shared(place)), "l"(from) : "memory");
 }
 __device__ __forceinline__ void end_slot() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+)";
+
+constexpr std::string_view kRing = R"(
 __device__ __forceinline__ void wait_for_oldest_slot() {
   asm volatile("cp.async.wait_group %0;" :: "n"(DEPTH - 1) : "memory");
 }
@@ -40,12 +44,15 @@ __device__ __forceinline__ int place_of_row(int row) {
 __device__ __forceinline__ int place_of_sum(int row, int at) {
   return place_of_row(row) + (PRECISE ? at : at ^ (row & 4) * 2);
 }
-// Of the workspace: each split's sums [ROWS, COLUMNS], and behind all of them its squares.
+// The first of the block's rows.
+__device__ __forceinline__ int first_row() { return SEVERAL ? (int)blockIdx.z * ROWS : 0; }
+// Of the workspace: each split's sums [ROWS, COLUMNS], by the first row, and behind all of them its squares.
 __device__ __forceinline__ float* split_sums(const Args& args, int split, int row) {
-  return args.workspace + COUNTERS + (long)(split * ROWS + row) * COLUMNS;
+  return args.workspace + COUNTERS + (long)(first_row() * SPLITS + split * ROWS + row) * COLUMNS;
 }
 __device__ __forceinline__ float* split_squares(const Args& args, int split) {
-  return args.workspace + COUNTERS + (long)SPLITS * ROWS * COLUMNS + (blockIdx.x * SPLITS + split) * ROWS;
+  const long sums = (SEVERAL ? (long)gridDim.z : 1) * SPLITS * ROWS * COLUMNS;
+  return args.workspace + COUNTERS + sums + ((first_row() / ROWS * BLOCKS + blockIdx.x) * SPLITS + split) * ROWS;
 }
 // What a norm multiplies a row's products by.
 __device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, int row) {
@@ -73,16 +80,20 @@ __device__ __forceinline__ bool find_task(int number, int first, int last, int r
   task.begin = aligned < first ? first : aligned, task.end = aligned + ROUND < last ? aligned + ROUND : last;
   return aligned < last;
 }
+// Of a round; where others go on meanwhile, each round has it of other warps.
+__device__ __forceinline__ int first_task(int turn) {
+  return BUFFERS == 1 ? warp_of_thread() : (warp_of_thread() + turn * 8) % WARPS;
+}
 // The warp asks early for the values that its first task's epilogue reads.
-__device__ __forceinline__ void ask_ahead(const Args& args, const Parts& parts, int first, int last, int rows, Asking& asking) {
+__device__ __forceinline__ void ask_ahead(const Args& args, const Parts& parts, int first, int last, int rows, int turn, Asking& asking) {
   Task task;
-  if (!READS_EARLY || !find_task(warp_of_thread(), first, last, rows, task)) return;
-  early_epilogue(args, task.row, task.begin, task.end - task.begin, parts.sums[0], asking);
+  if (!READS_EARLY || !find_task(first_task(turn), first, last, rows, task)) return;
+  early_epilogue(args, first_row() + task.row, task.begin, task.end - task.begin, parts.sums[0], asking);
 }
 // Columns [first, last) of the rows to the end: one round, or, of splits, any number of them.
-__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows, const Asking& asking) {
+__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows, int turn, const Asking& asking) {
   Task task;
-  for (int number = warp_of_thread(); find_task(number, first, last, rows, task); number += WARPS) {
+  for (int number = first_task(turn); find_task(number, first, last, rows, task); number += WARPS) {
     const int begin = task.begin, count = task.end - begin;
     float* tile = parts.sums[0] + (SPLITS == 1 ? place_of_sum(task.row, begin - first) : warp_of_thread() * ROUND);
     const float scale = scale_of(args, parts, task.row);
@@ -98,11 +109,11 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
       tile[lane_of_thread()] = total * scale;
     }
     __syncwarp();
-    if (READS_EARLY && number == warp_of_thread()) {
+    if (READS_EARLY && number == first_task(turn)) {
       Giving giving = {asking.kept};
-      early_epilogue(args, task.row, begin, count, tile, giving);
+      early_epilogue(args, first_row() + task.row, begin, count, tile, giving);
     } else {
-      epilogue_row(args, task.row, begin, count, tile);
+      epilogue_row(args, first_row() + task.row, begin, count, tile);
     }
     __syncwarp();  // the next task's
   }
@@ -114,8 +125,8 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
 constexpr std::string_view kFinishMany = R"(
 enum { TASKS = THREADS / EPILOGUE_LANES };
 // Columns [first, last) of the rows to the end: one round, or, of splits, any number of them.
-__device__ __forceinline__ void ask_ahead(const Args&, const Parts&, int, int, int, Asking&) {}
-__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows, const Asking&) {
+__device__ __forceinline__ void ask_ahead(const Args&, const Parts&, int, int, int, int, Asking&) {}
+__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows, int, const Asking&) {
   const int lane = epilogue_lane();
   for (int ahead = 0;; ahead += TASKS) {
     const int of_warp = ahead + warp_of_thread() * (32 / EPILOGUE_LANES), task = ahead + threadIdx.x / EPILOGUE_LANES;
@@ -145,7 +156,7 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
       if (there) tile[c * EPILOGUE_LANES + lane] = total[c] * scale;
     }
     __syncwarp();
-    if (there) epilogue_row(args, row, begin, end - begin, tile);
+    if (there) epilogue_row(args, first_row() + row, begin, end - begin, tile);
   }
 }
 )";
@@ -157,20 +168,9 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
 // or 22 of fp16 are left of an input; of more than 8 rows it is one, as a library has it. In fp16
 // an input beyond 65504 makes its row's products NaN. A copy of a warp reads four columns' RUN
 // inputs, 128 bytes each: whole lines, without which an H200 reads a quarter slower.
-constexpr std::string_view kTensor = R"(
-// Of a warp's piece of RUN inputs: parts that are multiplied at a time, chunks of 16 bytes of a
-// column, copies that fill a slot.
-// AT_ONCE: parts of x in fp32 that a thread has registers for before it packs them.
-enum { PARTS = RUN / 32, CHUNKS = RUN / 8, SLOT = GRAIN * CHUNKS, COPIES = SLOT / 32, COLUMNS_A_COPY = 32 / CHUNKS,
-       AT_ONCE = PIECES * PARTS };
+constexpr std::string_view kFragments = R"(
 // x stands in GROUPS of 8 rows. READY: it lies in memory as it is multiplied.
 struct Fragment { unsigned high[4], low[4]; };
-// 16 columns' weights of 32 inputs.
-__device__ __forceinline__ void multiply_part(float (&sum)[4], const uint4& a, const uint4& b, const unsigned (&x)[4]) {
-  const unsigned first[4] = {a.x, b.x, a.y, b.y}, second[4] = {a.z, b.z, a.w, b.w};
-  multiply(sum, first, x[0], x[1]);
-  multiply(sum, second, x[2], x[3]);
-}
 // x times the norm's weight in the weight's type, and the sum of its squares.
 __device__ __forceinline__ void pack_part(float (&x)[VECTOR], const float (&scale)[VECTOR], float& square, Fragment& to) {
   #pragma unroll
@@ -185,16 +185,34 @@ __device__ __forceinline__ void pack_part(float (&x)[VECTOR], const float (&scal
                      x[2 * w + 1] - from_half_word((unsigned short)(high >> 16)));
   }
 }
+)";
+
+constexpr std::string_view kTensor = R"(
+// AT_ONCE: parts of 32 inputs of x in fp32 that a thread has registers for before it packs them.
+enum { PARTS = RUN / 32, AT_ONCE = PIECES * PARTS };
 // A warp's pieces are RUN inputs each, one behind the other.
 __device__ __forceinline__ int first_of(int piece) {
   return (blockIdx.y * SPLIT_PIECES + warp_of_thread() * PIECES + piece) * RUN;
 }
 // What a thread multiplies of a piece's part.
 __device__ __forceinline__ int input_of(int piece, int part) {
-  return first_of(piece) + part * 32 + lane_of_thread() % 4 * VECTOR;
+  return first_of(piece) + part * 32 + lane_of_thread() % 4 * (APART ? 4 : VECTOR);
 }
 __device__ __forceinline__ bool is_there(int piece, int input) {
   return WHOLE || (warp_of_thread() * PIECES + piece < SPLIT_PIECES && input < PITCH);
+}
+)";
+
+// Weights of 16 bits.
+constexpr std::string_view kWideSlots = R"(
+// A piece's slot of 16 columns: CHUNKS of 16 bytes of a column, in COPIES.
+enum { CHUNKS = RUN / 8, SLOT = GRAIN * CHUNKS, COPIES = SLOT / 32, COLUMNS_A_COPY = 32 / CHUNKS, STEP = GRAIN * PITCH };
+typedef weight_t slot_t;
+// 16 columns' weights of 32 inputs.
+__device__ __forceinline__ void multiply_part(float (&sum)[4], const uint4& a, const uint4& b, const unsigned (&x)[4]) {
+  const unsigned first[4] = {a.x, b.x, a.y, b.y}, second[4] = {a.z, b.z, a.w, b.w};
+  multiply(sum, first, x[0], x[1]);
+  multiply(sum, second, x[2], x[3]);
 }
 // Where 16 bytes of a column lie in a slot: eight lanes that read two columns meet all banks.
 __device__ __forceinline__ int place_of(int column, int chunk) {
@@ -219,29 +237,54 @@ __device__ __forceinline__ void ask_slot(uint4* slot, const weight_t* from, int 
   end_slot();
 }
 
+// What the lane copies of the block's columns from `begin` on.
+__device__ __forceinline__ const slot_t* slots_of(const Args& args, int begin) {
+  const int lane = lane_of_thread();
+  return (const weight_t*)args.buffers[WEIGHT] + (long)(begin + lane / CHUNKS) * PITCH + first_of(0) + lane % CHUNKS * 8;
+}
+struct InputSums {};
+__device__ __forceinline__ void sum_inputs(const Fragment (&)[GROUPS][PIECES * PARTS], InputSums&) {}
+// A piece of 16 columns; its slot is asked for anew when it has been read.
+__device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, int p, bool more, const Fragment (&x)[GROUPS][PIECES * PARTS],
+                                         const InputSums&, float (&high)[GROUPS][4], float (&low)[4]) {
+  uint4 a[PARTS], b[PARTS];
+  #pragma unroll
+  for (int i = 0; i < PARTS; ++i) read_part(slot, p, i, a[i], b[i]);
+  __syncwarp();  // all lanes have read
+  ask_slot(slot, upcoming, p, more);
+  #pragma unroll
+  for (int i = 0; i < PARTS; ++i) {
+    #pragma unroll
+    for (int g = 0; g < GROUPS; ++g) multiply_part(high[g], a[i], b[i], x[g][p * PARTS + i].high);
+    if (PRECISE) multiply_part(low, a[i], b[i], x[0][p * PARTS + i].low);
+  }
+}
+)";
+
+constexpr std::string_view kTensorRun = R"(
 // The ring has room for LAPS times 16 columns, so that a piece's slots are known when this is
 // compiled.
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
   __shared__ Inputs in;
-  __shared__ Parts parts;
+  __shared__ Parts both[BUFFERS];
   const int begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
   const int lane = lane_of_thread(), warp = warp_of_thread(), split = blockIdx.y;
-  const weight_t* upcoming =
-      (const weight_t*)args.buffers[WEIGHT] + (long)(begin + lane / CHUNKS) * PITCH + first_of(0) + lane % CHUNKS * 8;
+  const slot_t* upcoming = slots_of(args, begin);
   uint4* const own_slots = ring + warp * SLOT;
   let_next_begin();
   #pragma unroll
-  for (int i = 0; i < LAPS; ++i, upcoming += GRAIN * PITCH) {
+  for (int i = 0; i < LAPS; ++i, upcoming += STEP) {
     #pragma unroll
     for (int p = 0; p < PIECES; ++p) {
       ask_slot(own_slots + (i * PIECES + p) * WARPS * SLOT, upcoming, p, begin + i * GRAIN < end);
     }
   }
-  const int rows = (int)rows_of(args), round_end = end - begin < ROUND ? end : begin + ROUND;
+  const int left = (int)rows_of(args) - first_row(), rows = SEVERAL && left > ROWS ? ROWS : left;
+  const int round_end = end - begin < ROUND ? end : begin + ROUND;
   Asking asking;
-  if (SPLITS == 1 && READS_STEADY) ask_ahead(args, parts, begin, round_end, rows, asking);
+  if (SPLITS == 1 && READS_STEADY) ask_ahead(args, both[0], begin, round_end, rows, 0, asking);
   wait_for_kernels_ahead();
-  prepare_inputs(args, in, 0, rows);
+  prepare_inputs(args, in, first_row(), rows);
   Fragment x[GROUPS][PIECES * PARTS];
   float square[GROUPS] = {};
   #pragma unroll
@@ -250,12 +293,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     #pragma unroll
     for (int i = 0; i < AT_ONCE * GROUPS; ++i) {
       const int p = q + i / GROUPS, g = i % GROUPS, row = g * 8 + lane / 4, at = input_of(p / PARTS, p % PARTS);
-      const auto* from = row_of(args, in, 0, row < rows ? row : 0);  // nobody asks for the sums of another
+      const auto* from = row_of(args, in, first_row(), row < rows ? row : 0);  // nobody asks for the sums of another
       if (!READY) {
         load_inputs(from, is_there(p / PARTS, at) ? at : PITCH, own[i / GROUPS][g]);
         continue;
       }
-      const uint4 v = is_there(p / PARTS, at) && at < INPUTS ? *(const uint4*)(from + at) : make_uint4(0, 0, 0, 0);
+      const bool there = is_there(p / PARTS, at) && at < INPUTS;
+      uint4 v = make_uint4(0, 0, 0, 0);
+      if (there && !APART) v = *(const uint4*)(from + at);
+      if (there && APART) {
+        const uint2 a = *(const uint2*)(from + at), b = *(const uint2*)(from + at + own_input(4));
+        v = make_uint4(a.x, a.y, b.x, b.y);
+      }
       x[g][p].high[0] = v.x, x[g][p].high[1] = v.y, x[g][p].high[2] = v.z, x[g][p].high[3] = v.w;
     }
     if (READY) continue;
@@ -273,32 +322,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     square[g] += __shfl_xor_sync(~0u, square[g], 1);
     square[g] += __shfl_xor_sync(~0u, square[g], 2);
     const int row = g * 8 + lane / 4;
-    if (lane % 4 == 0 && row < ROWS) parts.squares[warp][row] = square[g];
+    if (lane % 4 == 0 && row < ROWS) both[0].squares[warp][row] = both[BUFFERS - 1].squares[warp][row] = square[g];
   }
-  int lap = 0;
-  for (int first = begin; first < end; first += ROUND) {
+  InputSums sums;
+  sum_inputs(x, sums);
+  int lap = 0, turn = 0;
+  for (int first = begin; first < end; first += ROUND, ++turn) {
+    Parts& parts = both[turn % BUFFERS];
     const int last = end - first < ROUND ? end : first + ROUND;
-    if (SPLITS == 1 && !(READS_STEADY && first == begin)) ask_ahead(args, parts, first, last, rows, asking);
-    for (int column = first; column < last; column += GRAIN, upcoming += GRAIN * PITCH) {
+    if (SPLITS == 1 && !(READS_STEADY && first == begin)) ask_ahead(args, parts, first, last, rows, turn, asking);
+    for (int column = first; column < last; column += GRAIN, upcoming += STEP) {
       float high[GROUPS][4] = {}, low[4] = {};
       const bool more = column + LAPS * GRAIN < end;
       uint4* const slots = own_slots + lap * PIECES * WARPS * SLOT;
       #pragma unroll
       for (int p = 0; p < PIECES; ++p) {
-        uint4* const slot = slots + p * WARPS * SLOT;
         wait_for_oldest_slot();
         __syncwarp();  // what other lanes have copied
-        uint4 a[PARTS], b[PARTS];
-        #pragma unroll
-        for (int i = 0; i < PARTS; ++i) read_part(slot, p, i, a[i], b[i]);
-        __syncwarp();  // all lanes have read
-        ask_slot(slot, upcoming, p, more);
-        #pragma unroll
-        for (int i = 0; i < PARTS; ++i) {
-          #pragma unroll
-          for (int g = 0; g < GROUPS; ++g) multiply_part(high[g], a[i], b[i], x[g][p * PARTS + i].high);
-          if (PRECISE) multiply_part(low, a[i], b[i], x[0][p * PARTS + i].low);
-        }
+        run_slot(slots + p * WARPS * SLOT, upcoming, p, more, x, sums, high, low);
       }
       lap = lap + 1 == LAPS ? 0 : lap + 1;
       const int at = column - first + lane / 4;
@@ -311,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     }
     __syncthreads();
     if (SPLITS == 1) {
-      finish(args, parts, first, last, rows, asking);
+      finish(args, parts, first, last, rows, turn, asking);
     } else {
       for (int i = threadIdx.x; i < ROWS * ROUND; i += THREADS) {
         const int of = i / ROUND, at = i % ROUND;
@@ -322,18 +363,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
         split_sums(args, split, of)[first + at] = total;
       }
     }
-    __syncthreads();
+    if (BUFFERS == 1) __syncthreads();  // else nobody writes there before the next round's sums have met
   }
   if (SPLITS == 1) return;
   if (NORMED && threadIdx.x < ROWS) {
     float total = 0.0f;
     #pragma unroll
-    for (int w = 0; w < WARPS; ++w) total += parts.squares[w][threadIdx.x];
+    for (int w = 0; w < WARPS; ++w) total += both[0].squares[w][threadIdx.x];
     split_squares(args, split)[threadIdx.x] = total;
   }
-  ask_ahead(args, parts, begin, end, rows, asking);
-  if (!is_last((int*)args.workspace + blockIdx.x, SPLITS)) return;
-  finish(args, parts, begin, end, rows, asking);
+  ask_ahead(args, both[0], begin, end, rows, 0, asking);
+  if (!is_last((int*)args.workspace + first_row() / ROWS * BLOCKS + blockIdx.x, SPLITS)) return;
+  finish(args, both[0], begin, end, rows, 0, asking);
 }
 )";
 
@@ -342,12 +383,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
 std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& kernel,
                                   const ProductKernel& product) {
   const DType weight = kernel.buffers[product.weight].dtype;
+  const std::string element = cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
+  if (shape.form == CudaProductForm::kOneRow) {
+    return fmt::format(
+               "\nenum {{ PIECES = {}, TOGETHER = {}, PRECISE = 1, WHOLE = 0, COLUMNS = {}, LAPS = "
+               "{}, BLOCKS = {}, "
+               "TURNS = {}, EVEN = {} }};\n",
+               shape.pieces, shape.together, tile_count(product.packing) * product.packing.tile,
+               shape.laps, shape.blocks, shape.turns,
+               shape.threads / 32 * shape.pieces == CudaSlot::count(product.inputs) ? 1 : 0) +
+           element;
+  }
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
-  const int64_t pitch = Packing::padded_inputs(product.inputs),
-                runs = (pitch + kCudaTensorRun - 1) / kCudaTensorRun;
+  const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
+  const int64_t run = in_blocks ? CudaSlot::kInputs : kCudaTensorRun;
+  const int64_t pitch = Packing::padded_inputs(product.inputs), runs = (pitch + run - 1) / run;
   const int64_t split_pieces = (runs + shape.splits - 1) / shape.splits;
   const bool whole = shape.threads / 32 * shape.pieces == split_pieces &&
-                     split_pieces * shape.splits * kCudaTensorRun == pitch;
+                     split_pieces * shape.splits * run == pitch;
   const bool precise = shape.rows <= kProductRows;
   const bool ready = !precise && !product.has_prologue && product.inputs % 8 == 0 &&
                      kernel.buffers[product.x].dtype == weight;
@@ -357,21 +410,27 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
              "* PIECES,\n"
              "       SPLITS = {}, SPLIT_PIECES = {}, ROUND = {}, WHOLE = {}, COUNTERS = {}, RUN = "
              "{},\n       GROUPS = (ROWS + 7) / 8, PRECISE = {}, READY = {}, "
-             "ROW_PITCH = ROUND + {} }};\n",
+             "ROW_PITCH = ROUND + {}, SEVERAL = {}, BUFFERS = 1 + SEVERAL }};\n",
              columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
-             split_pieces, cuda_tensor_round(shape.rows), whole ? 1 : 0, kCudaCounters,
-             kCudaTensorRun, precise ? 1 : 0, ready ? 1 : 0, precise ? 4 : 0) +
-         cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
+             split_pieces, cuda_tensor_round(shape.rows), whole ? 1 : 0, kCudaCounters, run,
+             precise ? 1 : 0, ready ? 1 : 0, precise ? 4 : 0, in_blocks ? 1 : 0) +
+         element;
 }
 
 int64_t cuda_tensor_epilogue_lanes(const CudaProductShape& shape) {
   return shape.rows <= kProductRows ? 32 : 8;
 }
 
-std::string cuda_tensor_run(const CudaProductShape& shape) {
-  return std::string(kRing) +
+std::string cuda_tensor_run(const CudaProductShape& shape, const Kernel& kernel,
+                            const ProductKernel& product) {
+  const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
+  const std::string common =
+      std::string(kCopies) + std::string(kFragments) + (in_blocks ? cuda_codes_text() : "");
+  if (shape.form == CudaProductForm::kOneRow) return common + cuda_one_row_text();
+  return common + std::string(kRing) +
          std::string(cuda_tensor_epilogue_lanes(shape) == 32 ? kFinishFew : kFinishMany) +
-         std::string(kTensor);
+         std::string(kTensor) + (in_blocks ? cuda_block_slots_text() : std::string(kWideSlots)) +
+         std::string(kTensorRun);
 }
 
 }  // namespace assay::engine

@@ -7,11 +7,17 @@
 
 namespace assay::engine {
 
-// Texts for a shape of the form kTensor: its constants, which come before the text of every form,
-// and the entry assay_run, which comes behind that.
+// Texts for a shape of the forms kTensor and kOneRow: its constants, which come before the text of
+// every form, and the entry assay_run, which comes behind that.
 std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& kernel,
                                   const ProductKernel& product);
-std::string cuda_tensor_run(const CudaProductShape& shape);
+std::string cuda_tensor_run(const CudaProductShape& shape, const Kernel& kernel,
+                            const ProductKernel& product);
+// Parts of it for weights in blocks, behind cuda_slot_text(): what all have, then the slots of the
+// form kTensor, or the entry of the form kOneRow.
+std::string cuda_codes_text();
+std::string cuda_block_slots_text();
+std::string cuda_one_row_text();
 // Likewise of the form kWarpgroups, whose entries are assay_run and, where the rows aren't there as
 // they are multiplied, assay_prologue.
 std::string cuda_warpgroup_constants(const CudaProductShape& shape, const ProductKernel& product);

@@ -28,7 +28,7 @@ __device__ __forceinline__ uint4 load_eight(const float* p) {
 }
 __device__ __forceinline__ uint4 load_eight(const unsigned short* p) { return *(const uint4*)p; }
 __device__ __forceinline__ void store_pair(float* p, float a, float b) { *(float2*)p = make_float2(a, b); }
-__device__ __forceinline__ void store_pair(unsigned short* p, float a, float b) { *(unsigned*)p = pack(a, b); }
+__device__ __forceinline__ void store_pair(unsigned short* p, float a, float b) { *(unsigned*)p = pack_result(a, b); }
 
 // Barriers in shared memory, by address. Slots are full for whoever multiplies, empty for whoever
 // loads; a warpgroup's queries are there.

@@ -206,6 +206,48 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Ar
 }}
 )";
 
+// All values of a weight in blocks, in the weight's type, [columns, PITCH]: a warp takes a slot.
+constexpr std::string_view kDecode = R"(
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args args) {
+  let_next_begin();
+  wait_for_kernels_ahead();
+  const int lane = lane_of_thread();
+  const long number = (long)blockIdx.x * WARPS + warp_of_thread(), group = number / SLOTS;
+  if (group >= COLUMNS / 16) return;
+  const int first = (int)(number % SLOTS) * 128;
+  const char* slot = (const char*)args.buffers[WEIGHT] + number * SLOT_BYTES;
+  unsigned short* to = (unsigned short*)args.workspace + group * 16 * PITCH + first;
+  #pragma unroll
+  for (int cell = 0; cell < 4; ++cell) {
+    if (first + cell * 32 >= INPUTS) break;
+    CellCodes codes;
+    cell_codes(slot, cell, lane, codes);
+    #pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      CellScales scales;
+      cell_scales(slot, cell, lane / 4 + c * 8, scales);
+      unsigned words[4];
+      #pragma unroll
+      for (int p = 0; p < 4; ++p) {
+        float values[2] = {};
+        #pragma unroll
+        for (int n = NIBBLES - 1; n >= 0; --n) {
+          const unsigned pair = c == 0 ? codes.a[n][p] : codes.b[n][p];
+          values[0] = values[0] * 16.0f + from_bf16((unsigned short)(pair & 0xffffu));
+          values[1] = values[1] * 16.0f + from_bf16((unsigned short)(pair >> 16));
+        }
+        const int half = HALVES == 2 ? p / 2 : 0;
+        words[p] = pack(values[0] * scales.factor[half] + scales.offset[half],
+                        values[1] * scales.factor[half] + scales.offset[half]);
+      }
+      unsigned short* column = to + (long)(lane / 4 + c * 8) * PITCH + cell * 32 + lane % 4 * 4;
+      *(uint2*)column = make_uint2(words[0], words[1]);
+      *(uint2*)(column + 16) = make_uint2(words[2], words[3]);
+    }
+  }
+}
+)";
+
 // True if a row fits its block's registers, and can be loaded four elements at a time.
 bool held_in_registers(const Kernel& kernel, const ProductKernel& product) {
   constexpr int64_t kMostElements = 32;  // of a thread, and as many of the norm's weight
@@ -218,7 +260,9 @@ std::string norm_prologue_text(const Kernel& kernel, const ProductKernel& produc
   const bool f16 = kernel.buffers[product.weight].dtype == DType::kF16;
   return fmt::format(
       fmt::runtime(kNormPrologue), fmt::arg("norm_type", element_type(norm, "unsigned short")),
-      fmt::arg("widen", norm == DType::kF16 ? "from_f16" : "from_bf16"),
+      fmt::arg("widen", norm == DType::kF16    ? "from_f16"
+                        : norm == DType::kBF16 ? "from_bf16"
+                                               : ""),
       fmt::arg("narrow", f16 ? "to_f16" : "to_bf16"), fmt::arg("norm", product.norm->weight),
       fmt::arg("tail", multiplies_fp8(kernel, product) ? kNormTailFp8 : kNormTail));
 }
@@ -275,6 +319,10 @@ int64_t library_epilogue_columns(const Packing& packing) {
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
   const std::optional<int64_t> rows = cuda_form_rows(kernel, product.rows);
   if (!rows) return true;
+  if (kernel.buffers[product.weight].blocks) {
+    const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
+    return *rows > (decodes ? kCudaTensorRows : kProductRows);
+  }
   return *rows > kProductRows && cuda_product_shape(kernel, product).form == CudaProductForm::kHeld;
 }
 
@@ -296,6 +344,7 @@ std::string print_library_prologue(const Kernel& kernel, const ProductKernel& pr
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product) {
   const LibraryProduct parts = library_product(kernel, product);
   std::string text;
+  if (kernel.buffers[product.weight].blocks) text += kDecode;
   if (parts.fp8 || product.codes_output) text += fp8_rounding_text();
   if (parts.prologue) text += "\nenum { X_AT = 0 };\n" + print_library_prologue(kernel, product);
   if (!parts.direct) text += epilogue_text(kernel, product);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
@@ -15,6 +16,10 @@
 
 namespace assay::engine {
 namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 // Blocks that share a row: of an argmax alone, over a row that is long for one.
 int64_t blocks_of_row(const Kernel& kernel, const RowsKernel& rows) {
@@ -44,6 +49,18 @@ int64_t blocks_of_columns(const Kernel& kernel, const RowsKernel& rows) {
   return width < kWide ? 1 : width / kColumns;
 }
 
+// What decodes the weights in blocks that the kernel reads a value at a time, a namespace each.
+std::string block_values_text(const Kernel& kernel) {
+  std::string text;
+  for (const KernelBuffer& buffer : kernel.buffers) {
+    if (!buffer.blocks) continue;
+    text += fmt::format("namespace blocks_{} {{{}{}}}\n", buffer.name,
+                        cuda_slot_text(buffer.blocks->format, buffer.blocks->row_values),
+                        cuda_block_value_text());
+  }
+  return text;
+}
+
 // A block for each row: the row's columns over its threads; or several.
 std::string rows_source(const Kernel& kernel, const RowsKernel& rows,
                         const CudaRowsMore& more = {}) {
@@ -54,9 +71,9 @@ std::string rows_source(const Kernel& kernel, const RowsKernel& rows,
                                   : cuda_block_target());
   printer.define(rows.row);
   const std::string counters = fmt::format("enum {{ COUNTERS = {} }};\n", kCudaCounters);
-  return cuda_prelude() + (shared ? counters : "") + cuda_args_struct(kernel, more.members) +
-         cuda_entry("assay_run") + ") {\n" + "  let_next_begin();\n  wait_for_kernels_ahead();\n" +
-         cuda_arguments(kernel) +
+  return cuda_prelude() + (shared ? counters : "") + block_values_text(kernel) +
+         cuda_args_struct(kernel, more.members) + cuda_entry("assay_run") + ") {\n" +
+         "  let_next_begin();\n  wait_for_kernels_ahead();\n" + cuda_arguments(kernel) +
          fmt::format("  const long {} = blockIdx.x;\n", CPrinter::var_name(rows.row)) +
          std::string(more.ahead) + printer.block(rows.body, 1) + std::string(more.behind) + "}\n";
 }
@@ -105,14 +122,22 @@ struct Launches {
     const CudaProductShape shape = cuda_product_shape(kernel, product);
     const int64_t warps = shape.threads / 32;
     CudaLaunches launches;
-    const CudaLaunch run{"assay_run", shape.blocks,  shape.splits,
-                         1,           shape.threads, shape.shared_bytes};
+    // A launch of weights in blocks has any number of rows.
+    const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
+    const CudaLaunch run{"assay_run",   shape.blocks,
+                         shape.splits,  in_blocks ? ceil_div(rows, shape.rows) : 1,
+                         shape.threads, shape.shared_bytes};
     const LibraryProduct parts = library_product(kernel, product);
     if (shape.form == CudaProductForm::kWarpgroups && parts.prologue) {
       launches.run = {{"assay_prologue", rows, 1, 1, shape.threads}};
     }
     launches.run.push_back(run);
     if (!may_have_many_rows(kernel, product)) return launches;
+    if (in_blocks) {
+      const int64_t slots =
+          tiles * product.packing.tile / CudaSlot::kColumns * CudaSlot::count(product.inputs);
+      launches.decode = CudaLaunch{"assay_decode", ceil_div(slots, warps), 1, 1, shape.threads};
+    }
     if (parts.prologue) {
       launches.prologue = parts.fp8 ? fp8_prologue_launch(kernel, product, rows)
                                     : CudaLaunch{"assay_prologue", rows, 1, 1, shape.threads};
@@ -183,7 +208,8 @@ int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64
     return kCudaCounters + cuda_attention_workspace(kernel, *k, dims, capacity);
   }
   const auto& product = std::get<ProductKernel>(kernel.body);
-  const int64_t floats = cuda_product_workspace(cuda_product_shape(kernel, product), product);
+  const int64_t floats = cuda_product_workspace(cuda_product_shape(kernel, product), product,
+                                                product.rows.value(dims));
   return floats == 0 ? 0 : kCudaCounters + floats;
 }
 

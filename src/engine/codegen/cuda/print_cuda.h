@@ -42,6 +42,9 @@ struct CudaLaunches {
   // Products of many rows, which a library multiplies: the kernels before and behind, as
   // library_product() has them.
   std::optional<CudaLaunch> prologue, epilogue;
+  // Decodes a weight in blocks, ahead of the library: it writes the values to Args::workspace, in
+  // the weight's type.
+  std::optional<CudaLaunch> decode;
   // In the epilogue's place where the product behind it reads e4m3 (ProductKernel::codes_output):
   // its buffer `codes_buffer` is bound to the place of those.
   std::optional<CudaLaunch> to_codes;

@@ -2,6 +2,7 @@
 // of any number of rows.
 #include <fmt/format.h>
 
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/cuda_tensor_product.h"
@@ -13,8 +14,17 @@ namespace assay::engine {
 namespace {
 
 constexpr std::string_view kElements = R"(
+// The place of a thread's input `v` from its first on.
+__device__ __forceinline__ constexpr int own_input(int v) { return APART ? v % 4 + v / 4 * 16 : v; }
 // VECTOR inputs of a row from `at`, zeros behind the last.
 __device__ __forceinline__ void load_inputs(const unsigned short* row, int at, float (&x)[VECTOR]) {
+  if (APART) {
+    const bool there = at < INPUTS;  // INPUTS are whole cells of 32
+    const uint2 a = there ? *(const uint2*)(row + at) : make_uint2(0, 0);
+    const uint2 b = there ? *(const uint2*)(row + at + 16) : make_uint2(0, 0);
+    widen(make_uint4(a.x, a.y, b.x, b.y), x);
+    return;
+  }
   if (VECTOR == 8 && INPUTS % 8 == 0) {
     widen(at < INPUTS ? *(const uint4*)(row + at) : make_uint4(0, 0, 0, 0), x);
     return;
@@ -27,7 +37,7 @@ __device__ __forceinline__ void load_inputs(const float* row, int at, float (&x)
     #pragma unroll
     for (int v = 0; v < VECTOR; v += 4) {
       float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      if ((WHOLE && PITCH == INPUTS) || at + v < INPUTS) four = *(const float4*)(row + at + v);
+      if ((WHOLE && PITCH == INPUTS) || at + v < INPUTS) four = *(const float4*)(row + at + own_input(v));
       x[v] = four.x, x[v + 1] = four.y, x[v + 2] = four.z, x[v + 3] = four.w;
     }
   } else {
@@ -233,14 +243,15 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
   const std::string sizes = fmt::format(
       "\ntypedef {} weight_t;\n"
       "enum {{ INPUTS = {}, PITCH = {}, ROWS = {}, WEIGHT = {}, NORMED = {}, VECTOR = 16 / "
-      "sizeof(weight_t) }};\n"
+      "sizeof(weight_t), APART = {} }};\n"
       "#define EPSILON ((float){:.9g})\n",
       element_type(dtype, "unsigned short"), product.inputs, Packing::padded_inputs(product.inputs),
-      shape.rows, product.weight, product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0);
+      shape.rows, product.weight, product.norm ? 1 : 0,
+      kernel.buffers[product.weight].blocks ? 1 : 0, product.norm ? product.norm->eps : 0.0);
   if (shape.form == CudaProductForm::kWarpgroups) {
     return sizes + cuda_warpgroup_constants(shape, product);
   }
-  if (shape.form == CudaProductForm::kTensor) {
+  if (shape.form != CudaProductForm::kHeld) {
     return sizes + cuda_tensor_constants(shape, kernel, product);
   }
   return sizes +
@@ -276,8 +287,11 @@ std::string place_text(const Kernel& kernel, const ProductKernel& product) {
                                    : weight.dtype == DType::kF16 ? "from_f16"
                                                                  : "";
   // No piece of 16 bytes ends in the padding.
-  const bool whole =
-      product.inputs % 8 == 0 && weight.dtype == kernel.buffers[product.weight].dtype;
+  const bool whole = product.inputs % 8 == 0 && !kernel.buffers[product.weight].blocks &&
+                     weight.dtype == kernel.buffers[product.weight].dtype;
+  // Four at a time.
+  const bool steps =
+      weight.dtype == DType::kF32 && kernel.buffers[product.weight].blocks.has_value();
   return head +
          fmt::format("  return {} + {} * INPUTS;\n}}\n", x.name, printer.expression(norm.x_row)) +
          fmt::format(
@@ -290,11 +304,20 @@ std::string place_text(const Kernel& kernel, const ProductKernel& product) {
              "  const {0}* weight = (const {0}*)args.buffers[{1}];\n{2}}}\n",
              element_type(weight.dtype, "unsigned short"), norm.weight,
              whole ? "  widen(whole_scales(args, at), scale);\n"
-                   : fmt::format("  #pragma unroll\n"
-                                 "  for (int v = 0; v < VECTOR; ++v) {{\n"
-                                 "    scale[v] = at + v < INPUTS ? {}(weight[at + v]) : 0.0f;\n"
-                                 "  }}\n",
-                                 widened),
+             : steps
+                 ? "  #pragma unroll\n"
+                   "  for (int v = 0; v < VECTOR; v += 4) {\n"
+                   "    float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);\n"
+                   "    if (at + v < INPUTS) four = *(const float4*)(weight + at + own_input(v));\n"
+                   "    scale[v] = four.x, scale[v + 1] = four.y, scale[v + 2] = four.z, scale[v + "
+                   "3] = four.w;\n"
+                   "  }\n"
+                 : fmt::format(
+                       "  #pragma unroll\n"
+                       "  for (int v = 0; v < VECTOR; ++v) {{\n"
+                       "    scale[v] = at + v < INPUTS ? {}(weight[at + own_input(v)]) : 0.0f;\n"
+                       "  }}\n",
+                       widened),
              whole ? 1 : 0);
 }
 
@@ -360,6 +383,9 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
   text += sizes_text(kernel, product, shape);
   text += cuda_widen_text(kernel.buffers[product.weight].dtype);
   text += kElements;
+  if (const auto& blocks = kernel.buffers[product.weight].blocks) {
+    text += cuda_slot_text(blocks->format, product.inputs);
+  }
   text += rows_text(kernel, product);
   if (product.has_prologue) text += prologue_text(kernel, product);
   text += in_place ? place_text(kernel, product) : std::string(kNoScales);
@@ -371,9 +397,9 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
       held ? 32 : cuda_tensor_epilogue_lanes(shape));
   text += cuda_epilogue_row(kernel, product, shape.form == CudaProductForm::kWarpgroups);
   if (shape.form != CudaProductForm::kWarpgroups) text += early_epilogue_text(kernel, product);
-  text += held                                     ? std::string(kHeldRun)
-          : shape.form == CudaProductForm::kTensor ? cuda_tensor_run(shape)
-                                                   : cuda_warpgroup_run(kernel, product, shape);
+  text += held                                         ? std::string(kHeldRun)
+          : shape.form == CudaProductForm::kWarpgroups ? cuda_warpgroup_run(kernel, product, shape)
+                                                       : cuda_tensor_run(shape, kernel, product);
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }

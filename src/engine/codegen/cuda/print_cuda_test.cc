@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <span>
+#include <tuple>
 
 #include "base/text/text.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
@@ -17,6 +18,7 @@
 #include "engine/codegen/cuda/unit_epilogue.h"
 #include "engine/codegen/lower/lower.h"
 #include "engine/device/cuda/many_rows.h"
+#include "engine/graph/graph_builder.h"
 #include "engine/passes/test_models.h"
 
 namespace assay::engine {
@@ -290,6 +292,31 @@ TEST_F(CudaKernels, OfWeightsInFp8CompileWithoutSpills) {
     EXPECT_EQ(cubin->entries.at(0).spill_store_bytes, 0) << inputs;
     EXPECT_EQ(cubin->entries.at(0).stack_bytes, 0) << inputs;
   }
+}
+
+// One row, a few, and as many as the form takes, with one block of warps and with several.
+TEST_F(CudaKernels, OfWeightsInBlocksCompileWithoutSpills) {
+  for (const auto& [format, inputs, rows] : {std::tuple(WeightFormat::kQ4_K, 2048, 1),
+                                             {WeightFormat::kQ8_0, 8192, 1},
+                                             {WeightFormat::kQ6_K, 8192, 8},
+                                             {WeightFormat::kQ6_K, 2048, 16},
+                                             {WeightFormat::kQ8_0, 2048, 16}}) {
+    const GraphBuilder::MixedWeights weights{
+        {{"table", Shape{1, inputs}}, {"w.weight", Shape{2048, inputs}, format}}};
+    GraphBuilder builder(weights, DType::kF32, false, false);
+    const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
+    const auto graph = builder.finish({builder.linear(x, "w", false, WeightLayout::kOutIn)});
+    ASSERT_TRUE(graph);
+    auto kernel =
+        lower(*graph, graph->nodes.back(),
+              {.batch = rows, .q_len = 1, .kv_len = {}, .capacity = {}}, TileLayout::kRows);
+    ASSERT_TRUE(kernel) << kernel.error().message;
+    kernel->target = "sm_90a";
+    const auto source = print_cuda(*kernel);
+    ASSERT_TRUE(source) << source.error().message;
+    compile(*kernel, *source, "sm_90a", {rows, 1, 1});
+  }
+  print_report("blocks");
 }
 
 // With every pass off each operator is a kernel of its own.

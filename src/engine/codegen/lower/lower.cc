@@ -63,6 +63,23 @@ void bind(const Node& node, const Graph& body, Kernel& kernel) {
   }
 }
 
+// Marks the weights that stay in their blocks: in panels the product's alone. Products of those in
+// rows are of codes in bf16, which holds them all.
+void mark_blocks(const Graph& graph, const Node& node, TileLayout layout, Kernel& kernel) {
+  const auto* product = std::get_if<ProductKernel>(&kernel.body);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value& value = graph.values[node.inputs[i]];
+    const auto* weight = std::get_if<WeightSource>(&value.source);
+    const bool multiplied = product != nullptr && product->weight == i;
+    if (weight == nullptr || !traits(weight->format).in_blocks() ||
+        (layout == TileLayout::kPanels && !multiplied)) {
+      continue;
+    }
+    kernel.buffers[i].blocks = {weight->format, value.type.shape.back().factor()};
+    if (multiplied && layout == TileLayout::kRows) kernel.buffers[i].dtype = DType::kBF16;
+  }
+}
+
 // The weight of the node's product; null if it has none, or a computed one.
 const WeightSource* product_weight(const Graph& graph, const Node& node, const Graph& body,
                                    const BodyFacts& facts) {
@@ -84,11 +101,8 @@ Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization&
   const auto packing = weight != nullptr ? weight->packing : std::nullopt;
   if (packing) layout = packing->layout;
   ASSAY_TRY(Kernel kernel, lower_body(body, facts, node.inputs.size(), packing, dims, layout));
-  if (auto* product = std::get_if<ProductKernel>(&kernel.body); product != nullptr) {
-    product->in_blocks =
-        layout == TileLayout::kPanels && weight != nullptr && traits(weight->format).in_blocks();
-  }
   bind(node, body, kernel);
+  mark_blocks(graph, node, layout, kernel);
   return kernel;
 }
 

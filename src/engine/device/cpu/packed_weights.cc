@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/model/convert.h"
 #include "engine/ops/cpu/quantized_layout.h"
 
@@ -40,9 +41,8 @@ class Outputs {
   // The panels' type, which all tensors have.
   DType dtype() const { return tensors_.front().element(); }
 
-  // `decoded`: the inputs of a column, for one in blocks that is to be decoded; `made`: its blocks,
-  // for one that is made now.
-  PackedColumn column(int64_t output, float* decoded, std::byte* made) const {
+  // `made`: its blocks, for one that is made now.
+  PackedColumn column(int64_t output, std::byte* made) const {
     if (output < 0) return {};
     size_t i = 0;
     for (; output >= width(tensors_[i]); ++i) output -= width(tensors_[i]);
@@ -54,15 +54,10 @@ class Outputs {
       tensor.shape = Shape{1, tensor.row_values()};
       output = 0;
     }
-    if (tensor.in_blocks() && decoded != nullptr) {
-      decode_row(tensor, output, decoded);
-      return {reinterpret_cast<const std::byte*>(decoded), 1};
-    }
     if (out_in_) return {tensor.row(output), 1};
     return {tensor.data + static_cast<size_t>(output) * dtype_size_bytes(tensor.element()),
             tensor.shape[1]};
   }
-  bool in_blocks() const { return std::ranges::any_of(tensors_, &TensorView::in_blocks); }
   // Bytes of a column that is made when it is packed; 0: none is.
   size_t made_bytes() const {
     size_t most = 0;
@@ -150,6 +145,16 @@ void pack_words(const std::array<PackedColumn, kPanel>& columns, int64_t words, 
   }
 }
 
+void pack_slots(WeightFormat format, const std::array<const std::byte*, kPanel>& rows,
+                int64_t inputs, std::byte* to) {
+  for (int64_t column = 0; column < kPanel; column += CudaSlot::kColumns) {
+    const std::span<const std::byte* const> group = rows;
+    pack_cuda_group(format, group.subspan(static_cast<size_t>(column)).first<CudaSlot::kColumns>(),
+                    inputs, to);
+    to += cuda_group_bytes(format, inputs);
+  }
+}
+
 bool are_words(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, DType dtype) {
   if (dtype != DType::kF32 && (dtype != DType::kBF16 || inputs % 2 != 0)) return false;
   return std::ranges::all_of(columns, [](const PackedColumn& column) {
@@ -190,12 +195,17 @@ ProductPanels::ProductPanels(const Weights& weights, const WeightSource& source,
   count_ = tile_count(packing) * packing.tile / kPanel;
   bytes_ = static_cast<size_t>(packed_elements(packing, outputs.inputs()) / count_) *
            dtype_size_bytes(outputs.dtype());
-  if (const auto format = blocks()) bytes_ = cpu::block_tile_bytes(*format, outputs.inputs());
+  const auto format = blocks();
+  if (!format) return;
+  bytes_ = packing.layout == TileLayout::kPanels
+               ? cpu::block_tile_bytes(*format, outputs.inputs())
+               : static_cast<size_t>(kPanel / CudaSlot::kColumns *
+                                     cuda_group_bytes(*format, outputs.inputs()));
 }
 
 std::optional<WeightFormat> ProductPanels::blocks() const {
   const WeightFormat format = tensors_.front().format;
-  if (packing_.layout != TileLayout::kPanels || !traits(format).in_blocks()) return std::nullopt;
+  if (!traits(format).in_blocks()) return std::nullopt;
   assert(std::ranges::all_of(tensors_, [&](const TensorView& t) { return t.format == format; }));
   return format;
 }
@@ -206,17 +216,14 @@ void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::b
   std::atomic<int64_t> next = 0;
   pool.run([&](size_t) {
     const auto format = blocks();
-    const bool decodes = outputs.in_blocks() && !format;
     const size_t made_bytes = outputs.made_bytes();
     std::vector<std::byte> made(kPanel * made_bytes);
-    std::vector<float> decoded(decodes ? static_cast<size_t>(kPanel * inputs) : 0);
     for (int64_t p = next++; p < panels; p = next++) {
       std::array<PackedColumn, kPanel> columns;
       bool whole = Packing::padded_inputs(inputs) == inputs;
       for (int64_t c = 0; c < kPanel; ++c) {
         PackedColumn& column = columns[static_cast<size_t>(c)];
         column = outputs.column(packed_output(packing_, (first + p) * kPanel + c),
-                                decoded.empty() ? nullptr : decoded.data() + c * inputs,
                                 made.data() + static_cast<size_t>(c) * made_bytes);
         whole = whole && column.data != nullptr;
       }
@@ -224,7 +231,11 @@ void ProductPanels::pack(ThreadPool& pool, int64_t first, int64_t panels, std::b
       if (format) {
         std::array<const std::byte*, kPanel> rows;
         std::ranges::transform(columns, rows.begin(), &PackedColumn::data);
-        cpu::pack_block_tile(*format, rows, inputs, panel);
+        if (packing_.layout == TileLayout::kPanels) {
+          cpu::pack_block_tile(*format, rows, inputs, panel);
+        } else {
+          pack_slots(*format, rows, inputs, panel);
+        }
         continue;
       }
       if (!whole) std::memset(panel, 0, bytes_);

@@ -22,8 +22,8 @@ namespace assay::engine {
 class ProductPanels {
  public:
   // [out, in] or [in, out] as `layout` says, in its own type. Blocks, [out, in] alone, are tiles
-  // (ops/cpu/quantized_layout.h) in panels, and in rows decoded to fp32. The weights must outlive
-  // the object.
+  // (ops/cpu/quantized_layout.h) in panels, and in rows slots (codegen/cuda/block_slots.h). The
+  // weights must outlive the object.
   ProductPanels(const Weights& weights, const WeightSource& source, WeightLayout layout,
                 const Packing& packing);
 
@@ -33,7 +33,7 @@ class ProductPanels {
   void pack(ThreadPool& pool, int64_t first, int64_t panels, std::byte* to) const;
 
  private:
-  // The format of the tiles; absent: elements.
+  // The format of the tiles or slots; absent: elements.
   std::optional<WeightFormat> blocks() const;
 
   std::vector<TensorView> tensors_;

@@ -333,6 +333,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     if (launches.prologue && !written) {
       ASSAY_CHECK(add_launch(of, i, *launches.prologue, many_rows_.inputs()));
     }
+    if (launches.decode) ASSAY_CHECK(add_launch(of, i, *launches.decode, many_rows_.decoded()));
     of.launches.push_back({nullptr, {}, 0, 0, i, 0, of.products[i], {}});
     if (writes_codes(of, i)) {
       ASSAY_CHECK(add_launch(of, i, *launches.to_codes, many_rows_.products()));

@@ -371,6 +371,9 @@ int cuFuncSetAttribute(void* function, int attribute, int value) {
 int cuLaunchKernelEx(const unsigned* config, void* function, void** arguments, void** extra) {
   (void)extra;
   ENTER;
+  for (int i = 0; i < 4; ++i) {
+    if (config[i] == 0) return 1;  // no blocks, or no threads
+  }
   if (config[6] > *most_shared(function)) return 1;
   if (runs()) {
     struct operation o = {.kernel = function,

@@ -40,6 +40,13 @@ Result<std::span<std::byte>> Staging::half(size_t bytes) {
 }
 
 Result<Address> GpuWeights::address(const WeightSource& source, const WeightBinding& binding) {
+  // A table in blocks is read like a product's weight, and is often one: a column for each row.
+  if (!binding.product && traits(source.format).in_blocks()) {
+    WeightBinding columns = binding;
+    const Shape& shape = weights_.tensor(source.tensors.front()).shape;
+    columns.product = {WeightLayout::kOutIn, {.segments = {shape[0]}, .layout = TileLayout::kRows}};
+    return address(source, columns);
+  }
   const std::string layout = binding.product ? to_string(binding.product->packing) : "";
   GpuBlock& copy = copies_[{source.tensors, layout}];
   if (copy.address() != 0) return copy.address();

@@ -72,7 +72,9 @@ class Narrowing {
     if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
       const bool whole = !product->has_prologue && product->x == buffer;
       if (!whole || is_loaded(kernel, product->x)) return std::nullopt;
-      return kernel.buffers[product->weight].dtype;
+      const KernelBuffer& weight = kernel.buffers[product->weight];
+      // Few rows of an eager step keep more of x than codes' type has.
+      return eager_ && weight.blocks ? DType::kF32 : weight.dtype;
     }
     const auto* attention = std::get_if<AttentionKernel>(&kernel.body);
     const bool rounded = prompt_ && attention != nullptr && attention->q == buffer &&
@@ -120,7 +122,7 @@ void LazyCublasLt::note(const Error& error) {
 }
 
 Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
-  int64_t x_bytes = 0, product_bytes = 0;
+  int64_t x_bytes = 0, product_bytes = 0, decoded_bytes = 0;
   for (const PlannedKernel& planned : plan.kernels) {
     const ProductKernel* product = product_in(planned.kernel);
     if (product == nullptr || product->rows.value(dims) <= kProductRows) continue;
@@ -137,10 +139,19 @@ Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
     if (!parts.direct) {
       product_bytes = std::max(product_bytes, row_elements * packed_columns(*product));
     }
+    if (planned.kernel.buffers[product->weight].blocks) {
+      decoded_bytes = std::max(decoded_bytes, packed_columns(*product) * element *
+                                                  Packing::padded_inputs(product->inputs));
+    }
+  }
+  const bool decodes_more = static_cast<size_t>(decoded_bytes) > decoded_.size_bytes();
+  if (decodes_more) {
+    decoded_ = GpuBlock();
+    ASSAY_TRY(decoded_, GpuBlock::allocate(driver_, static_cast<size_t>(decoded_bytes)));
   }
   const size_t x_room = (static_cast<size_t>(x_bytes) + kAlignment - 1) / kAlignment * kAlignment;
   const auto products_room = static_cast<size_t>(product_bytes);
-  if (x_room <= products_at_ && products_room <= products_bytes_) return false;
+  if (x_room <= products_at_ && products_room <= products_bytes_) return decodes_more;
   products_at_ = std::max(products_at_, x_room);
   products_bytes_ = std::max(products_bytes_, products_room);
   const size_t bytes = products_at_ + products_bytes_;
@@ -209,9 +220,10 @@ Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, 
                                    std::span<const Address> arguments, const Fp8Weight& rounded) {
   const auto& product = std::get<ProductKernel>(kernel.body);
   const LibraryProduct parts = library_product(kernel, product);
-  LtOperands operands{.x = parts.prologue ? inputs() : arguments[product.x],
-                      .weight = arguments[product.weight],
-                      .out = products()};
+  LtOperands operands{
+      .x = parts.prologue ? inputs() : arguments[product.x],
+      .weight = kernel.buffers[product.weight].blocks ? decoded() : arguments[product.weight],
+      .out = products()};
   if (shape.fp8) {
     operands.weight = rounded.codes;
     operands.weight_scales = rounded.scales;

@@ -74,11 +74,13 @@ class ManyRows {
   // Written by assay_prologue, or by assay_epilogue_to_codes of the product before.
   Address inputs() const { return memory_.address(); }
   Address products() const { return memory_.address() + products_at_; }  // assay_epilogue reads
+  // Written by assay_decode, of the product that is multiplied next: its weight in blocks.
+  Address decoded() const { return decoded_.address(); }
 
  private:
   Driver& driver_;
   LazyCublasLt& library_;
-  GpuBlock memory_;
+  GpuBlock memory_, decoded_;
   size_t products_at_ = 0, products_bytes_ = 0;
 };
 

@@ -1,0 +1,66 @@
+// Weights in blocks (weight_format.h) as a GPU's kernels read them: the same bits in the order of
+// the tensor cores' fragments, and the text that takes them apart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/weight_format.h"
+
+namespace assay::engine {
+
+// A weight packed in rows falls into groups of 16 columns, and a group into slots of 128 inputs,
+// one behind the other; what is beyond the last input has codes and scales of zero. A slot has four
+// cells of 32 inputs. In a cell, lane 4 g + q of a warp has columns g and g + 8, and of each the
+// inputs 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3, as v0 to v7. A slot's parts, in this order:
+//   codes of 4 to 6 bits, for two cells and lane 16 bytes: for each cell a word for each of the two
+//     columns, in which bits 4 (i / 2) + 16 (i % 2) and up are the lower four of v i;
+//   or codes of 8 bits, for cell and lane two words for each column: v0 v2 v1 v3, v4 v6 v5 v7;
+//   of 6 bits, for lane and cell a word: bits 2 p + 16 (i % 2) are the upper two of v i of column c
+//     (0 or 1), p = 4 c + i / 2; of 5 bits a half word, bits p + 8 (i % 2);
+//   scales: f16 d of each column and cell, or of each column in formats of 256 values; with a
+//     minimum d and m side by side; the first words of int4 and fp8 blocks, of each column and each
+//     group of inputs that shares one;
+//   small scales, for column and cell two bytes: scale and minimum, or, of q6_k, the scales of
+//     inputs 0 to 15 and of 16 to 31.
+struct CudaSlot {
+  static constexpr int64_t kColumns = 16, kInputs = 128, kCells = 4, kLanes = 32;
+
+  WeightFormat format;
+  int64_t high_at = 0, scales_at = 0, small_at = 0, bytes = 0;
+  int64_t scale_bytes = 0;  // of a column: 2, or 4
+  int64_t scales = 0;       // of a column
+  bool small = false;
+
+  static constexpr int64_t count(int64_t inputs) { return (inputs + kInputs - 1) / kInputs; }
+};
+
+// The format must be one of blocks.
+CudaSlot cuda_slot(WeightFormat format);
+
+// The bytes of 16 columns. `inputs`: whole blocks.
+int64_t cuda_group_bytes(WeightFormat format, int64_t inputs);
+// columns[c]: the blocks of column c, or null for zeros. `to`: cuda_group_bytes().
+void pack_cuda_group(WeightFormat format,
+                     std::span<const std::byte* const, CudaSlot::kColumns> columns, int64_t inputs,
+                     std::byte* to);
+
+// Text, behind the prelude, for slots in memory of any kind:
+//   enum SLOT_BYTES, SLOTS (of 16 columns, for so many inputs), HALVES: 2 where inputs 0 to 15 and
+//     16 to 31 of a cell are scaled apart, else 1; NIBBLES: 2 where codes of 8 bits are read as two
+//     of four, else 1;
+//   struct CellCodes { unsigned a[NIBBLES][4], b[NIBBLES][4]; }: pairs of bf16, v0 v1 to v6 v7, of
+//   the
+//     lane's two columns; cell_codes(slot, cell, lane, codes);
+//   struct CellScales { float factor[HALVES], offset[HALVES]; }: value = factor * code + offset,
+//   where
+//     code is what the pairs say, with two nibbles the second's 16 times more than the first's;
+//     cell_scales(slot, cell, column, scales).
+std::string cuda_slot_text(WeightFormat format, int64_t inputs);
+
+// Behind it: block_value(base, column, input), a value by itself.
+std::string cuda_block_value_text();
+
+}  // namespace assay::engine
