@@ -17,8 +17,8 @@ enum class CudaProductForm {
   // 2 to kCudaTensorRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
   // columns at a time, from a ring in shared memory that each warp fills for itself. A block takes
   // at most 2048 inputs, so that the ring has room for them and a warp's x stays in registers:
-  // blocks that share columns put their sums together in the workspace. Of weights in blocks
-  // (block_slots.h) any number of rows, a launch's block for each `rows` of them.
+  // blocks that share columns put their sums together in the workspace. Weights in blocks
+  // (block_slots.h) may have any number of rows, a block of the launch for each `rows` of them.
   kTensor,
   // One row of a weight in blocks, on tensor cores too: a block takes 16 columns over all inputs,
   // all of which it asks for before the kernels ahead have ended.

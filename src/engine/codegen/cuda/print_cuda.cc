@@ -49,7 +49,8 @@ int64_t blocks_of_columns(const Kernel& kernel, const RowsKernel& rows) {
   return width < kWide ? 1 : width / kColumns;
 }
 
-// What decodes the weights in blocks that the kernel reads a value at a time, a namespace each.
+// Text that decodes the weights in blocks that the kernel reads a value at a time, a namespace
+// each.
 std::string block_values_text(const Kernel& kernel) {
   std::string text;
   for (const KernelBuffer& buffer : kernel.buffers) {
