@@ -98,11 +98,11 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
 }
 )";
 
-// A row by itself. Of the eight rows that the tensor cores multiply, each has x in another cell,
-// and zeros in all others, so that a slot's products are summed for all its cells apart: 2 c and
-// more of c's lane, of 16 bits of x in rows 0 to 3 and of what they leave in rows 4 to 7; or, where
-// halves of a cell are scaled apart, each in eight rows. Groups of 16 columns follow each other in
-// a block, whose next ones come while it multiplies: a warp copies its own slots alone.
+// A row by itself. The tensor cores multiply eight rows, each of which has x in another cell and
+// zeros in all others, so that a slot's products are summed for all its cells apart: rows 0 to 3
+// have 16 bits of x, in the lanes 2 c and more of cell c, and rows 4 to 7 what they leave; or,
+// where halves of a cell are scaled apart, each in eight rows. Groups of 16 columns follow each
+// other in a block, whose next ones come while it multiplies: a warp copies its own slots alone.
 constexpr std::string_view kOneRowRun = R"(
 enum { SLOT = SLOT_BYTES / 16, CELLS = SLOTS * 4 };
 struct Row { float sums[CELLS][HALVES], parts[2][WARPS][16], squares[WARPS], tile[2][16]; };

@@ -21,7 +21,7 @@ constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers
 // Shared memory of a block, static and asked for: the least that any GPU from sm_80 on has.
 constexpr int64_t kMostShared = 98 * 1024;
 constexpr int64_t kMostStaticShared = 48 * 1024;
-// Of blocks whose registers leave no room for another.
+// Blocks whose registers leave no room for another may have more.
 constexpr int64_t kMostSharedOfHopper = 150 * 1024;
 
 int64_t ceil_div(int64_t a, int64_t b) {
