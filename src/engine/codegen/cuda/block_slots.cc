@@ -155,7 +155,7 @@ std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
       "  const unsigned small = *(const unsigned short*)(slot + {} + (column * 4 + "
       "cell) * 2);\n",
       slot.small_at);
-  // What the pairs say beyond the code.
+  // The pairs say more than the code by this.
   const int more = parts.is_float ? 0 : parts.bits == 8 ? 128 + 16 * 128 : 128;
   if (parts.scale == BlockParts::Scale::kWord) {
     return fmt::format("  scales.factor[0] = *(const float*)({});\n  scales.offset[0] = 0.0f;\n",

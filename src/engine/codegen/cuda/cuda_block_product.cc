@@ -8,7 +8,7 @@
 namespace assay::engine {
 namespace {
 
-// What every kernel of codes does.
+// The part that every kernel of codes has.
 constexpr std::string_view kCodes = R"(
 __device__ __forceinline__ float sum_of_pair(unsigned pair) {
   return from_half_word((unsigned short)(pair & 0xffffu)) + from_half_word((unsigned short)(pair >> 16));
