@@ -64,7 +64,7 @@ void put_codes(const BlockParts& parts, const CudaSlot& slot, const CellCodes& c
   }
 }
 
-// What scales a column's cell, of the block that it is in.
+// Puts the scales of a column's cell, from the block that it is in.
 void put_scales(const BlockParts& parts, const CudaSlot& slot, const std::byte* block,
                 int64_t cell_of_block, int64_t cell, int64_t column, uint8_t* to) {
   const int64_t number = cell * slot.scales / CudaSlot::kCells;
