@@ -52,8 +52,10 @@ Result<ParityReply> greedy_tokens(Session& session, const PromptBatch& prompts,
   ParityReply reply;
   reply.tokens.resize(static_cast<size_t>(prompts.batch));
   if (!session.model().block_formats().empty()) {
-    reply.logit_stats.resize(reply.tokens.size(),
-                             {{"eps", engine::cpu::block_rounding()}, {"steps", Json::object()}});
+    constexpr double kBf16 = 1.0 / 512;  // to which a GPU rounds the x of a prompt
+    const bool on_cpu = session.device().info().kind == "cpu";
+    const double rounding = on_cpu ? engine::cpu::block_rounding() : kBf16;
+    reply.logit_stats.resize(reply.tokens.size(), {{"eps", rounding}, {"steps", Json::object()}});
   }
   ASSAY_CHECK(session.prefill(prompts));
   const auto vocab = static_cast<size_t>(session.config().vocab_size);
