@@ -1,8 +1,9 @@
-// A norm that products alone read becomes the prologue of each, which computes it again for each
-// thread: cheaper than a barrier and a trip through memory.
+// A norm that one product alone reads becomes that product's prologue, which computes it again for
+// each thread: cheaper than a barrier and a trip through memory.
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,7 +45,8 @@ std::optional<Result<std::vector<size_t>>> group_of(const Graph& graph, const Wi
   return group;
 }
 
-// A norm that products alone read, which nobody could merge, is computed by each of them.
+// A norm that products alone read, whose weights are in unlike formats so that nobody could merge
+// them, is computed by each.
 void give_each_product_its_own(Graph& graph) {
   const Wiring wiring(graph);
   std::map<size_t, ValueId> of_reader;
@@ -57,12 +59,15 @@ void give_each_product_its_own(Graph& graph) {
     const ValueId out = graph.nodes[i].outputs[0];
     if (!is_norm(graph.nodes[i]) || wiring.is_output(out)) continue;
     const std::span<const size_t> readers = wiring.readers(out);
+    std::set<WeightFormat> formats;
     const bool products = std::ranges::all_of(readers, [&](size_t reader) {
       const Node& node = graph.nodes[reader];
-      return node.op == OpKind::kLinear && node.inputs[0] == out &&
-             is_weight(graph, node.inputs[1]);
+      if (node.op != OpKind::kLinear || node.inputs[0] != out) return false;
+      const auto* weight = std::get_if<WeightSource>(&graph.values[node.inputs[1]].source);
+      if (weight != nullptr) formats.insert(weight->format);
+      return weight != nullptr;
     });
-    if (!products) continue;
+    if (!products || formats.size() < 2) continue;
     for (size_t r = 1; r < readers.size(); ++r) {
       const auto copy = static_cast<ValueId>(graph.values.size());
       graph.values.push_back(Value(graph.values[out]));

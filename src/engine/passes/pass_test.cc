@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/graph/graph_builder.h"
+#include "engine/passes/passes.h"
 #include "engine/passes/test_models.h"
 
 namespace assay::engine {
@@ -200,6 +202,30 @@ TEST(RunPasses, UnknownNamesAreErrorsWithTheNearest) {
   EXPECT_EQ(reports.error().kind, ErrorKind::kBadInput);
   EXPECT_THAT(reports.error().message,
               HasSubstr("found \"fuse_nrom\" (did you mean \"fuse_norm\"?)"));
+}
+
+// Two products of one norm, by the formats of their weights.
+std::vector<std::string> kernels_of_two(WeightFormat first, WeightFormat second) {
+  const GraphBuilder::MixedWeights weights{{{"table", Shape{8, 256}},
+                                            {"norm.weight", Shape{256}},
+                                            {"a.weight", Shape{64, 256}, first},
+                                            {"b.weight", Shape{64, 256}, second}}};
+  GraphBuilder builder(weights, DType::kF32, false, false);
+  const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
+  const auto norm =
+      builder.add(OpKind::kRmsNorm, {x, builder.weight("norm.weight")}, NormAttributes{1e-6});
+  auto graph = builder.finish({builder.linear(norm, "a", false, WeightLayout::kOutIn),
+                               builder.linear(norm, "b", false, WeightLayout::kOutIn)});
+  EXPECT_TRUE(graph);
+  fuse_norm(*graph);
+  return kernels(*graph);
+}
+
+TEST(FuseNorm, IsOfEachProductWhereTheirWeightsCannotBeMerged) {
+  EXPECT_THAT(kernels_of_two(WeightFormat::kQ4_K, WeightFormat::kQ6_K),
+              ElementsAre("embedding", "rms_norm linear", "rms_norm linear"));
+  EXPECT_THAT(kernels_of_two(WeightFormat::kQ4_K, WeightFormat::kQ4_K),
+              ElementsAre("embedding", "rms_norm", "linear", "linear"));
 }
 
 }  // namespace

@@ -32,6 +32,13 @@ Status Model::check_fp8() const {
   return {};
 }
 
+// bad_input: a product in e4m3 rounds weights of 16 bits.
+Status Model::check_fp8_weights() const {
+  const std::string formats = weights_->block_formats();
+  if (options_.fp8 == Fp8::kNone || formats.empty()) return {};
+  return bad_input("dtype fp8: expected weights of fp16 or bf16, found {}", formats);
+}
+
 // bad_input: kernels of a GPU read inputs in their own order.
 Status Model::check_formats() const {
   if (device_->info().kind == "cpu") return {};
@@ -56,6 +63,7 @@ Status Model::build(Checkpoint checkpoint) {
   if (too_wide && !options_.dtype) options_.dtype = DType::kBF16;
   ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options_.dtype, weight_memory_));
   weights_ = std::make_unique<Weights>(std::move(loaded));
+  ASSAY_CHECK(check_fp8_weights());
   ASSAY_CHECK(check_formats());
   ASSAY_TRY(graph_, make_graph(options_.logits, options_.fp8));
   ASSAY_TRY(eager_, device_->make_eager(graph_, *weights_));

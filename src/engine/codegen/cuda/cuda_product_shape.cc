@@ -20,9 +20,10 @@ constexpr int64_t kMostHeld = 16;          // pieces of weights that a thread ha
 constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers each
 // Shared memory of a block, static and asked for: the least that any GPU from sm_80 on has.
 constexpr int64_t kMostShared = 98 * 1024;
-constexpr int64_t kMostStaticShared = 48 * 1024;
+constexpr int64_t kMostStaticShared = 48 * 1024 - 512;  // beside what sums over a block take
 // Blocks whose registers leave no room for another may have more.
 constexpr int64_t kMostSharedOfHopper = 150 * 1024;
+constexpr int64_t kAllSharedOfHopper = 220 * 1024;  // of a multiprocessor
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -88,8 +89,6 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
 bool of_one_row(const ProductKernel& product, const Sizes& sizes,
                 const KernelBuffer::Blocks& blocks, CudaProductShape& shape) {
   constexpr int64_t kMostPieces = 4, kMostWarps = 16;
-  constexpr int64_t kMostBytes = 220 * 1024;  // of shared memory of a multiprocessor
-  constexpr int64_t kOwnBytes = 4 * 1024;     // beside what is asked for
   const int64_t slots = CudaSlot::count(sizes.pitch), groups = sizes.columns / CudaSlot::kColumns;
   shape = {.form = CudaProductForm::kOneRow, .rows = 1, .columns = CudaSlot::kColumns};
   const int64_t of_one = std::max<int64_t>(2 * kMostWarps * kCudaMultiprocessors / groups, 1);
@@ -99,10 +98,12 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.threads = 32 * ceil_div(slots, shape.pieces);
   const int64_t group_bytes = slots * cuda_slot(blocks.format).bytes;
   const int64_t own = slots * 4 * CudaSlot::kInputs;
-  const int64_t beside = kOwnBytes + shared_inputs_bytes(product, 1);
-  if (group_bytes + own + beside > kMostBytes || beside > kMostStaticShared) return false;
+  const int64_t halves = blocks.format == WeightFormat::kQ6_K ? 2 : 1;
+  const int64_t beside = shared_inputs_bytes(product, 1) + slots * CudaSlot::kCells * halves * 4 +
+                         kMostWarps * (2 * 16 + 1) * 4 + 2 * 16 * 4;
+  if (group_bytes + own + beside > sizes.most_shared || beside > kMostStaticShared) return false;
   const auto together = [&](int64_t laps) {
-    return std::min(kMostBytes / (laps * group_bytes + own + beside),
+    return std::min(sizes.most_shared / (laps * group_bytes + own + beside),
                     2 * kThreadsTogether / shape.threads);
   };
   const bool more_than_once = groups > together(1) * kCudaMultiprocessors;
@@ -224,9 +225,11 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   const int64_t most = decodes ? kCudaTensorRows : kProductRows;
   if (const auto& blocks = kernel.buffers[product.weight].blocks) {
     CudaProductShape ring;
-    if (known == 1 && of_one_row(product, sizes, *blocks, ring)) return ring;
+    const bool hopper = kernel.target == "sm_90a";
     Sizes ring_sizes = sizes;
-    if (kernel.target == "sm_90a") ring_sizes.most_shared = kMostSharedOfHopper;
+    if (hopper) ring_sizes.most_shared = kAllSharedOfHopper;
+    if (known == 1 && of_one_row(product, ring_sizes, *blocks, ring)) return ring;
+    if (hopper) ring_sizes.most_shared = kMostSharedOfHopper;
     const bool several = known && *known > kProductRows && *known <= most;
     if (several) ring_sizes.rows = kCudaTensorRows;
     while (ring_sizes.rows > 0 && !on_tensor_cores(product, ring_sizes, blocks, ring)) {

@@ -40,9 +40,9 @@ struct CudaProductShape {
   int64_t columns =
       1;  // at a time; held: a block's, a power of two that divides the packing's tiles
   int64_t pieces = 1;        // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
-                             // inputs that a warp has
-  int64_t turns = 1;         // held, one row: that a block takes columns one behind the other
-  int64_t together = 1;      // held: blocks that a multiprocessor must have registers for
+                             // inputs that a warp has; of blocks, one row too: slots
+  int64_t turns = 1;         // one row: that a block takes columns one behind the other
+  int64_t together = 1;      // held, one row: blocks that a multiprocessor must have registers for
   int64_t laps = 0;          // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs
   int64_t splits = 1;        // of the inputs
   int64_t blocks = 1;        // that share the columns
@@ -65,7 +65,8 @@ constexpr int64_t cuda_warpgroup_ring_bytes(const CudaProductShape& shape) {
 }
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
 
-// Floats of the workspace, behind the counters, where blocks that share columns meet.
+// Floats of the workspace, behind the counters, where blocks that share columns meet in a run of so
+// many rows. Weights in blocks have counters and sums for each `shape.rows` of them.
 int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product,
                                int64_t rows);
 

@@ -1,10 +1,13 @@
 // The form of each product, and that its threads and blocks cover it.
 #include "engine/codegen/cuda/cuda_product_shape.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/lower/lower.h"
@@ -189,6 +192,39 @@ TEST(CudaProductShapes, MoreInputsThanRegistersHold) {
   const CudaProductShape shape = shape_of(40'000, DType::kF32, 1);
   EXPECT_LE(shape.pieces, 16);
   EXPECT_GT(40'000, shape.threads * shape.pieces * 4);
+}
+
+// Each format, with few inputs and many: a block asks for no more than there is, and all columns
+// have one.
+TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
+  for (const FormatTraits& t : kFormats) {
+    if (!t.in_blocks()) continue;
+    for (const int64_t inputs :
+         {t.block_values, 9 * t.block_values, int64_t{8192}, int64_t{28672}}) {
+      for (const int64_t rows : {1, 8, 12}) {
+        for (const std::string target : {"sm_80", "sm_89", "sm_90a"}) {
+          SCOPED_TRACE(fmt::format("{} {} {} {}", t.name, inputs, rows, target));
+          Kernel kernel = product_kernel(inputs, DType::kBF16, rows);
+          kernel.target = target;
+          auto& product = std::get<ProductKernel>(kernel.body);
+          kernel.buffers[product.weight].blocks = {t.format, inputs};
+          const CudaProductShape shape = cuda_product_shape(kernel, product);
+          ASSERT_GT(shape.rows, 0);
+          const bool one = shape.form == CudaProductForm::kOneRow;
+          EXPECT_TRUE(rows == 1 || !one);
+          const int64_t slots = CudaSlot::count(inputs);
+          const int64_t own = one ? slots * CudaSlot::kCells * 2 * 4 + 16 * 33 * 4 + 128
+                                  : 2 * cuda_tensor_parts_bytes(shape.threads / 32, shape.rows);
+          EXPECT_LE(own + shape.shared_bytes, (target == "sm_90a" ? 227 : 99) * 1024);
+          EXPECT_GE(shape.threads / 32 * shape.pieces * shape.splits, slots);
+          const int64_t columns = tile_count(product.packing) * product.packing.tile;
+          if (one) {
+            EXPECT_GE(shape.blocks * shape.turns * shape.columns, columns);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(CudaProductShapes, BlocksThatShareColumnsMeetInTheWorkspace) {

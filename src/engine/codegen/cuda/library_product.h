@@ -39,8 +39,8 @@ int64_t library_epilogue_columns(const Packing& packing);
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product);
 
 // The entries assay_prologue and assay_epilogue, if library_product() has them, and
-// assay_epilogue_to_codes, if the product has codes_output. Args::workspace is the place of x, and
-// that of the products.
+// assay_epilogue_to_codes, if the product has codes_output; of a weight in blocks assay_decode too.
+// Args::workspace is the place of x, that of the products, and that of the decoded weight.
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product);
 // The entry assay_prologue alone, behind a definition of X_AT: the place of x in the workspace,
 // in floats.

@@ -161,8 +161,9 @@ Address CudaStep::address(ValueId id) const {
   ASSAY_CHECK(forms_.choose(dims));
   ASSAY_CHECK(place_values(dims));
   ASSAY_CHECK(reserve_workspace(dims));
-  ASSAY_TRY(const bool moved, many_rows_.reserve(plan_, dims));
-  if (moved) drop_graphs();
+  const Result<bool> moved = many_rows_.reserve(plan_, dims);
+  if (!moved || *moved) drop_graphs();  // which have the places of before
+  if (!moved) return std::unexpected(moved.error());
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
@@ -197,6 +198,7 @@ Address CudaStep::address(ValueId id) const {
 ::assay::Status CudaStep::reserve_workspace(const DimValues& dims) {
   int64_t floats = kCudaCounters;
   for (const PlannedKernel& planned : plan_.kernels) {
+    if (many_rows_.shape(planned.kernel, dims)) continue;  // the library has its own
     floats = std::max(floats, cuda_workspace_floats(planned.kernel, dims, dims.kv_len));
   }
   if (floats <= workspace_floats_) return {};
@@ -326,7 +328,17 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     const Kernel& kernel = plan_.kernels[i].kernel;
     const CudaLaunches launches = cuda_launches(kernel, dims, of.bound.capacity);
     if (!of.products[i]) {
-      for (const CudaLaunch& launch : launches.run) ASSAY_CHECK(add_launch(of, i, launch, 0));
+      for (const CudaLaunch& launch : launches.run) {
+        const auto* product = std::get_if<ProductKernel>(&kernel.body);
+        const bool in_blocks =
+            product != nullptr && kernel.buffers[product->weight].blocks.has_value();
+        if (in_blocks && launch.blocks_y > 1 && launch.blocks_x * launch.blocks_z > kCudaCounters) {
+          return environment_error(
+              "{}: expected cuBLASLt for {} rows of weights in blocks, found none to be had",
+              kernel.label, product->rows.value(dims));
+        }
+        ASSAY_CHECK(add_launch(of, i, launch, 0));
+      }
       continue;
     }
     const bool written = i > 0 && writes_codes(of, i - 1);

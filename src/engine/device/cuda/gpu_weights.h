@@ -54,11 +54,13 @@ class GpuWeights {
   GpuWeights(const Weights& weights, Driver& driver, ThreadPool& pool)
       : weights_(weights), driver_(driver), pool_(pool), staging_(driver) {}
 
-  // Address of the weight, laid out and converted as the binding asks; good as long as this object.
+  // Address of the weight, laid out as the binding asks; good as long as this object. A table in
+  // blocks is laid out as a product's weight in rows with a column for each row (block_slots.h).
   // An environment_error if memory ends, here or there.
   Result<Address> address(const WeightSource& source, const WeightBinding& binding);
 
-  // The product's weight rounded to e4m3, a kernel's work, beside the copy that address() gives.
+  // The product's weight, of 16 bits, rounded to e4m3, a kernel's work, beside the copy that
+  // address() gives.
   Result<Fp8Weight> fp8(const WeightSource& source, const WeightBinding& binding,
                         KernelStore& kernels);
 

@@ -129,6 +129,7 @@ TEST(ManyRows, OfThePromptsLastRowsNothingIsInFp8) {
 
 TEST(ManyRows, SizesThatNoRowOfCodesHasAreNamed) {
   Kernel kernel;
+  kernel.buffers.push_back({"weight", DType::kBF16});
   ProductKernel product;
   product.fp8 = true;
   product.rows = Dim::batch() * Dim::q_len();
@@ -138,6 +139,8 @@ TEST(ManyRows, SizesThatNoRowOfCodesHasAreNamed) {
             "expected multiples of 16 inputs and outputs, found 100 and 64");
   product.inputs = 96;
   EXPECT_EQ(why_not_fp8(kernel, product), std::nullopt);
+  kernel.buffers[0].blocks = {WeightFormat::kQ8_0, 96};
+  EXPECT_EQ(why_not_fp8(kernel, product), "a weight in blocks");
 }
 
 // Unfused, a norm's output is read by products alone; an attention's may be of a few queries.
