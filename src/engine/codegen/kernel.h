@@ -29,8 +29,8 @@ struct KernelBuffer {
   bool writable = false;
   ValueId value = 0;    // of the graph, bound here by the executor
   bool steady = false;  // no kernel of a step writes it: a weight, a table, an input
-  // A weight in blocks that kernels decode: those of panels by a library alone, for `dtype` says
-  // how a row's values are read otherwise.
+  // The weight lies in its blocks, laid out for the target. A library multiplies one in panels. In
+  // rows `dtype` is the type of a product's codes, and of the values that other kernels decode.
   struct Blocks {
     WeightFormat format = WeightFormat::kQ8_0;
     int64_t row_values = 0;

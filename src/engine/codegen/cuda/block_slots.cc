@@ -89,17 +89,17 @@ void put_scales(const BlockParts& parts, const CudaSlot& slot, const std::byte* 
 
 // A pair of codes of four bits or more, at `shift` of a word; more than four from `high`.
 constexpr std::string_view kFewBits = R"(
-struct CellCodes { unsigned a[1][4], b[1][4]; };
-__device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane, CellCodes& codes) {
+struct CellCodes {{ unsigned a[1][4], b[1][4]; }};
+__device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane, CellCodes& codes) {{
   const uint4 two = ((const uint4*)slot)[cell / 2 * 32 + lane];
   const unsigned a = cell % 2 == 0 ? two.x : two.z, b = cell % 2 == 0 ? two.y : two.w;
-HIGH
+{high}
   #pragma unroll
-  for (int p = 0; p < 4; ++p) {
-    codes.a[0][p] = (a >> 4 * p & 0x000f000fu) | 0x43004300uHIGH_A;
-    codes.b[0][p] = (b >> 4 * p & 0x000f000fu) | 0x43004300uHIGH_B;
-  }
-}
+  for (int p = 0; p < 4; ++p) {{
+    codes.a[0][p] = (a >> 4 * p & 0x000f000fu) | 0x43004300u{high_a};
+    codes.b[0][p] = (b >> 4 * p & 0x000f000fu) | 0x43004300u{high_b};
+  }}
+}}
 )";
 constexpr std::string_view kNibbles = R"(
 struct CellCodes { unsigned a[2][4], b[2][4]; };
@@ -138,13 +138,13 @@ __device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane,
 )";
 
 constexpr std::string_view kScales = R"(
-struct CellScales { float factor[HALVES], offset[HALVES]; };
+struct CellScales {{ float factor[HALVES], offset[HALVES]; }};
 // 0 to 255 without an instruction that converts, of which there are few a cycle.
-__device__ __forceinline__ float small_number(unsigned byte) {
+__device__ __forceinline__ float small_number(unsigned byte) {{
   return __uint_as_float(0x4b000000u | byte) - 8388608.0f;
-}
-__device__ __forceinline__ void cell_scales(const char* slot, int cell, int column, CellScales& scales) {
-BODY}
+}}
+__device__ __forceinline__ void cell_scales(const char* slot, int cell, int column, CellScales& scales) {{
+{body}}}
 )";
 
 std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
@@ -199,13 +199,6 @@ std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
              more + parts.zero);
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
 std::string codes_text(const BlockParts& parts, const CudaSlot& slot) {
   if (parts.is_float) return std::string(kFloats);
   if (parts.bits == 8) return std::string(kNibbles);
@@ -225,8 +218,8 @@ std::string codes_text(const BlockParts& parts, const CudaSlot& slot) {
         slot.high_at);
     a = " | (high >> p & 0x00010001u) << 4", b = " | (high >> (4 + p) & 0x00010001u) << 4";
   }
-  return replaced(replaced(replaced(std::string(kFewBits), "HIGH_A", a), "HIGH_B", b), "HIGH",
-                  load);
+  return fmt::format(fmt::runtime(kFewBits), fmt::arg("high", load), fmt::arg("high_a", a),
+                     fmt::arg("high_b", b));
 }
 
 // The lane and the half of a word that have an input.
@@ -301,7 +294,8 @@ std::string cuda_slot_text(WeightFormat format, int64_t inputs) {
   return fmt::format("\nenum {{ SLOT_BYTES = {}, SLOTS = {}, HALVES = {}, NIBBLES = {} }};",
                      slot.bytes, CudaSlot::count(inputs), format == WeightFormat::kQ6_K ? 2 : 1,
                      parts.bits == 8 && !parts.is_float ? 2 : 1) +
-         codes_text(parts, slot) + replaced(std::string(kScales), "BODY", scales_body(parts, slot));
+         codes_text(parts, slot) +
+         fmt::format(fmt::runtime(kScales), fmt::arg("body", scales_body(parts, slot)));
 }
 
 std::string cuda_block_value_text() {

@@ -25,10 +25,6 @@ constexpr int64_t kMostStaticShared = 48 * 1024 - 512;  // beside what sums over
 constexpr int64_t kMostSharedOfHopper = 150 * 1024;
 constexpr int64_t kAllSharedOfHopper = 220 * 1024;  // of a multiprocessor
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 struct Sizes {
   int64_t element, pitch, columns, rows;  // rows: of a block at a time, a power of two
   bool known_one;                         // a run has one row
@@ -206,6 +202,11 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
 
 }  // namespace
 
+int64_t cuda_most_tensor_rows(const Kernel& kernel, const ProductKernel& product) {
+  const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
+  return decodes ? kCudaTensorRows : kProductRows;
+}
+
 bool cuda_inputs_in_place(const ProductKernel& product) {
   return product.norm || !product.has_prologue;
 }
@@ -220,9 +221,7 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
                     .columns = tile_count(product.packing) * product.packing.tile,
                     .rows = static_cast<int64_t>(std::bit_ceil(rows)),
                     .known_one = known == 1};
-  // A prompt's products of more rows are the library's.
-  const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
-  const int64_t most = decodes ? kCudaTensorRows : kProductRows;
+  const int64_t most = cuda_most_tensor_rows(kernel, product);
   if (const auto& blocks = kernel.buffers[product.weight].blocks) {
     CudaProductShape ring;
     const bool hopper = kernel.target == "sm_90a";
@@ -241,7 +240,7 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   const CudaProductShape registers = held(product, sizes);
   // A norm's factor comes behind the product: what goes in may be beyond fp16's largest.
   const bool fits = dtype == DType::kBF16 || (dtype == DType::kF16 && !product.norm);
-  if (CudaProductShape staged; known && *known > kCudaTensorRows && decodes &&
+  if (CudaProductShape staged; known && *known > kCudaTensorRows && most == kCudaTensorRows &&
                                by_warpgroups(kernel, product, *known, staged)) {
     return staged;
   }

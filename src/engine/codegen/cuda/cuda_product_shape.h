@@ -49,6 +49,9 @@ struct CudaProductShape {
   int64_t shared_bytes = 0;  // of the ring, which asks for more than a kernel has by itself
   friend auto operator<=>(const CudaProductShape&, const CudaProductShape&) = default;
 };
+constexpr int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 constexpr int64_t kCudaTensorRun = 64;  // inputs: 128 bytes of a column
 // Columns at most whose sums are kept until the block meets.
 constexpr int64_t cuda_tensor_round(int64_t rows) {
@@ -64,6 +67,9 @@ constexpr int64_t cuda_warpgroup_ring_bytes(const CudaProductShape& shape) {
   return shape.laps * (shape.columns + shape.rows) * kCudaTensorRun * 2;
 }
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
+
+// Rows of the form kTensor at most: of a prompt fewer, since the library multiplies the rest.
+int64_t cuda_most_tensor_rows(const Kernel& kernel, const ProductKernel& product);
 
 // Floats of the workspace, behind the counters, where blocks that share columns meet in a run of so
 // many rows. Weights in blocks have counters and sums for each `shape.rows` of them.

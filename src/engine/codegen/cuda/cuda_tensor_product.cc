@@ -46,7 +46,7 @@ __device__ __forceinline__ int place_of_sum(int row, int at) {
 }
 // The first of the block's rows.
 __device__ __forceinline__ int first_row() { return SEVERAL ? (int)blockIdx.z * ROWS : 0; }
-// Of the workspace: each split's sums [ROWS, COLUMNS], by the first row, and behind all of them its squares.
+// The workspace has each split's sums [ROWS, COLUMNS], by the first row, and behind all of them its squares.
 __device__ __forceinline__ float* split_sums(const Args& args, int split, int row) {
   return args.workspace + COUNTERS + (long)(first_row() * SPLITS + split * ROWS + row) * COLUMNS;
 }
@@ -80,7 +80,7 @@ __device__ __forceinline__ bool find_task(int number, int first, int last, int r
   task.begin = aligned < first ? first : aligned, task.end = aligned + ROUND < last ? aligned + ROUND : last;
   return aligned < last;
 }
-// Of a round; where others go on meanwhile, each round has it of other warps.
+// The number of the warp's first task in a round. Where others go on meanwhile, each round gives its tasks to other warps.
 __device__ __forceinline__ int first_task(int turn) {
   return BUFFERS == 1 ? warp_of_thread() : (warp_of_thread() + turn * 8) % WARPS;
 }
@@ -237,7 +237,7 @@ __device__ __forceinline__ void ask_slot(uint4* slot, const weight_t* from, int 
   end_slot();
 }
 
-// What the lane copies of the block's columns from `begin` on.
+// The lane copies from here on, beginning with the block's column `begin`.
 __device__ __forceinline__ const slot_t* slots_of(const Args& args, int begin) {
   const int lane = lane_of_thread();
   return (const weight_t*)args.buffers[WEIGHT] + (long)(begin + lane / CHUNKS) * PITCH + first_of(0) + lane % CHUNKS * 8;

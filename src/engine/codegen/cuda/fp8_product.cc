@@ -167,7 +167,8 @@ bool by_warps(const Kernel& kernel, const ProductKernel& product) {
 
 std::optional<std::string> why_not_fp8(const Kernel& kernel, const ProductKernel& product) {
   if (!product.fp8) return "not asked for";
-  if (kernel.buffers[product.weight].blocks) return "a weight in blocks";
+  const KernelBuffer& weight = kernel.buffers[product.weight];
+  if (weight.blocks || weight.dtype == DType::kF32) return "a weight of other than 16 bits";
   if (product.rows.power(1) == 0 || kernel.dims.q_len == 1)
     return "not of all positions of a prompt";
   const int64_t outputs = tile_count(product.packing) * product.packing.tile;

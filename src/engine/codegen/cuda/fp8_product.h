@@ -16,8 +16,8 @@ namespace assay::engine {
 // an infinity has NaN for a code, so that all products with it are NaN.
 
 // The reason why no library multiplies this product in e4m3: the product isn't marked as
-// LinearAttributes::fp8, or its weight is in blocks, or it is a decoding step's, or a size is no
-// multiple of 16. Absent: one does, in runs of more than kProductRows rows; kernels for fewer
+// LinearAttributes::fp8, or its weight isn't of 16 bits, or it is a decoding step's, or a size is
+// no multiple of 16. Absent: one does, in runs of more than kProductRows rows; kernels for fewer
 // multiply the weight as it is.
 std::optional<std::string> why_not_fp8(const Kernel& kernel, const ProductKernel& product);
 inline bool multiplies_fp8(const Kernel& kernel, const ProductKernel& product) {

@@ -320,8 +320,7 @@ bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
   const std::optional<int64_t> rows = cuda_form_rows(kernel, product.rows);
   if (!rows) return true;
   if (kernel.buffers[product.weight].blocks) {
-    const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
-    return *rows > (decodes ? kCudaTensorRows : kProductRows);
+    return *rows > cuda_most_tensor_rows(kernel, product);
   }
   return *rows > kProductRows && cuda_product_shape(kernel, product).form == CudaProductForm::kHeld;
 }

@@ -17,10 +17,6 @@
 namespace assay::engine {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // Blocks that share a row: of an argmax alone, over a row that is long for one.
 int64_t blocks_of_row(const Kernel& kernel, const RowsKernel& rows) {
   constexpr int64_t kColumns = 2048;

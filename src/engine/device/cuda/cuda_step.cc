@@ -328,10 +328,10 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     const Kernel& kernel = plan_.kernels[i].kernel;
     const CudaLaunches launches = cuda_launches(kernel, dims, of.bound.capacity);
     if (!of.products[i]) {
+      const auto* product = std::get_if<ProductKernel>(&kernel.body);
+      const bool in_blocks =
+          product != nullptr && kernel.buffers[product->weight].blocks.has_value();
       for (const CudaLaunch& launch : launches.run) {
-        const auto* product = std::get_if<ProductKernel>(&kernel.body);
-        const bool in_blocks =
-            product != nullptr && kernel.buffers[product->weight].blocks.has_value();
         if (in_blocks && launch.blocks_y > 1 && launch.blocks_x * launch.blocks_z > kCudaCounters) {
           return environment_error(
               "{}: expected cuBLASLt for {} rows of weights in blocks, found none to be had",

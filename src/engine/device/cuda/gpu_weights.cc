@@ -43,7 +43,7 @@ Result<Address> GpuWeights::address(const WeightSource& source, const WeightBind
   // A table in blocks is read like a product's weight, and is often one: a column for each row.
   if (!binding.product && traits(source.format).in_blocks()) {
     WeightBinding columns = binding;
-    const Shape& shape = weights_.tensor(source.tensors.front()).shape;
+    const Shape& shape = weights_.view(source.tensors.front()).shape;
     columns.product = {WeightLayout::kOutIn, {.segments = {shape[0]}, .layout = TileLayout::kRows}};
     return address(source, columns);
   }
