@@ -69,6 +69,15 @@ std::vector<ProductCase> product_cases() {
   cases.push_back({WeightFormat::kQ6_K, 3072, 1, kManyOutputs});
   return cases;
 }
+// Every format of blocks, with a last slot that isn't full where its blocks allow one.
+std::vector<ProductCase> decoded_cases() {
+  std::vector<ProductCase> cases;
+  for (const FormatTraits& t : kFormats) {
+    if (!t.in_blocks()) continue;
+    cases.push_back({t.format, t.block_values == 32 ? 864 : t.block_values * 9, 19});
+  }
+  return cases;
+}
 std::string name_of(const ProductCase& of) {
   return fmt::format("{}_{}_inputs_{}_rows{}", traits(of.format).name, of.inputs, of.rows,
                      of.outputs == kOutputs ? "" : fmt::format("_{}_outputs", of.outputs));
@@ -208,6 +217,60 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   }
 }
 
+// Weights in blocks as the library gets them: all values, in the order of the packed columns.
+class CudaDecodedWeights : public CudaProducts {};
+TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
+  const auto [format, inputs, rows, outputs] = GetParam();
+  const Graph graph = product_graph(inputs, outputs, format);
+  const auto kernel = lower(graph, graph.nodes.back(), {}, TileLayout::kRows);
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  const auto& product = std::get<ProductKernel>(kernel->body);
+  ASSERT_EQ(kernel->buffers[product.weight].dtype, DType::kBF16);
+  const auto source = print_cuda(*kernel);
+  ASSERT_TRUE(source) << source.error().message;
+  const auto cubin = nvrtc_->compile(*source, "sm_90a");
+  ASSERT_TRUE(cubin) << cubin.error().message;
+
+  Random random(static_cast<uint64_t>(inputs));
+  std::vector<float> weights(static_cast<size_t>(outputs * inputs));
+  const auto slots = in_slots(random, format, outputs, inputs, product.packing, weights);
+  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const int64_t pitch = Packing::padded_inputs(inputs);
+  std::vector<uint16_t> decoded(static_cast<size_t>(columns * pitch), 0x7fff);  // NaN
+  const int64_t sizes[] = {rows, 1, rows, rows};
+  struct {
+    uint64_t x, weight, out, dims, workspace;  // struct Args: three buffers, dims, workspace
+  } arguments{on_device(nullptr, 4), on_device(slots.data(), slots.size()), on_device(nullptr, 4),
+              on_device(sizes, sizeof sizes), on_device(decoded.data(), decoded.size() * 2)};
+  const auto launch =
+      cuda_launches(*kernel, {.batch = rows, .q_len = 1, .kv_len = rows}, rows).decode;
+  ASSERT_TRUE(launch);
+  void *module = nullptr, *function = nullptr;
+  ASSERT_EQ(driver_->load(cubin->bytes, module), 0);
+  ASSERT_EQ(driver_->find(module, launch->entry, function), 0);
+  ASSERT_EQ(driver_->launch(function, static_cast<unsigned>(launch->blocks_x), 1, 1,
+                            static_cast<unsigned>(launch->threads), 0, &arguments),
+            0);
+  ASSERT_EQ(driver_->download(decoded.data(), arguments.workspace, decoded.size() * 2), 0);
+  for (int64_t column = 0; column < columns; ++column) {
+    const int64_t output = packed_output(product.packing, column);
+    const float* row = output < 0 ? nullptr : weights.data() + output * inputs;
+    const float largest =
+        row == nullptr ? 0.0f : std::abs(*std::max_element(row, row + inputs, [](float a, float b) {
+          return std::abs(a) < std::abs(b);
+        }));
+    for (int64_t i = 0; i < inputs; ++i) {
+      const float expected = row == nullptr ? 0.0f : row[i];
+      // Half a unit of bf16's last place, and what codes lose that have 128 and more added.
+      ASSERT_NEAR(bf16_to_f32(decoded[static_cast<size_t>(column * pitch + i)]), expected,
+                  std::abs(expected) / 256 + 1e-5f * largest)
+          << column << ", " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, CudaDecodedWeights, testing::ValuesIn(decoded_cases()),
+                         [](const auto& test) { return name_of(test.param); });
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaProducts,
                          testing::ValuesIn(test::chosen(product_cases(), &name_of,
                                                         {"fp32_17_inputs_3_rows",
