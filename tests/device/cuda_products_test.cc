@@ -151,6 +151,27 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
     return slots;
   }
 
+  // A kernel's entry points.
+  void load(const Kernel& kernel, void*& module) {
+    const auto source = print_cuda(kernel);
+    ASSERT_TRUE(source) << source.error().message;
+    const auto cubin = nvrtc_->compile(*source, "sm_90a");
+    ASSERT_TRUE(cubin) << cubin.error().message;
+    ASSERT_EQ(driver_->load(cubin->bytes, module), 0);
+  }
+  struct Arguments {  // the printed struct Args of three buffers
+    uint64_t x, weight, out, dims, workspace;
+  };
+  void launch(void* module, const CudaLaunch& of, Arguments& arguments) {
+    void* function = nullptr;
+    ASSERT_EQ(driver_->find(module, of.entry, function), 0);
+    ASSERT_EQ(driver_->launch(function, static_cast<unsigned>(of.blocks_x),
+                              static_cast<unsigned>(of.blocks_y),
+                              static_cast<unsigned>(of.blocks_z), static_cast<unsigned>(of.threads),
+                              static_cast<unsigned>(of.shared_bytes), &arguments),
+              0);
+  }
+
   std::optional<test::CudaDriver> driver_;
   std::optional<Nvrtc> nvrtc_;
 };
@@ -163,10 +184,8 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   if (GetParam().any_rows()) dims_known = {};
   const auto kernel = lower(graph, graph.nodes.back(), dims_known, TileLayout::kRows);
   ASSERT_TRUE(kernel) << kernel.error().message;
-  const auto source = print_cuda(*kernel);
-  ASSERT_TRUE(source) << source.error().message;
-  const auto cubin = nvrtc_->compile(*source, "sm_90a");
-  ASSERT_TRUE(cubin) << cubin.error().message;
+  void* module = nullptr;
+  ASSERT_NO_FATAL_FAILURE(load(*kernel, module));
 
   Random random(static_cast<uint64_t>(inputs * 100 + rows));
   const auto& product = std::get<ProductKernel>(kernel->body);
@@ -181,24 +200,13 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   std::vector<float> out(static_cast<size_t>(rows * outputs), std::nanf(""));
   const DimValues dims{.batch = rows, .q_len = 1, .kv_len = rows};
   const int64_t sizes[] = {rows, 1, rows, rows};
-  struct {
-    uint64_t x, weight, out, dims, workspace;  // struct Args: three buffers, dims, workspace
-  } arguments{
+  Arguments arguments{
       on_device(x.data(), x.size() * 4), on_device(packed.data(), packed.size()),
       on_device(out.data(), out.size() * 4), on_device(sizes, sizeof sizes),
       on_device(nullptr, static_cast<size_t>(cuda_workspace_floats(*kernel, dims, rows)) * 4)};
-  void* module = nullptr;
-  ASSERT_EQ(driver_->load(cubin->bytes, module), 0);
   for (int repeat = 0; repeat < 3; ++repeat) {  // counters are zeros again after each
-    for (const CudaLaunch& launch : cuda_launches(*kernel, dims, rows).run) {
-      void* function = nullptr;
-      ASSERT_EQ(driver_->find(module, launch.entry, function), 0);
-      ASSERT_EQ(driver_->launch(function, static_cast<unsigned>(launch.blocks_x),
-                                static_cast<unsigned>(launch.blocks_y),
-                                static_cast<unsigned>(launch.blocks_z),
-                                static_cast<unsigned>(launch.threads),
-                                static_cast<unsigned>(launch.shared_bytes), &arguments),
-                0);
+    for (const CudaLaunch& of : cuda_launches(*kernel, dims, rows).run) {
+      ASSERT_NO_FATAL_FAILURE(launch(module, of, arguments));
     }
   }
   ASSERT_EQ(driver_->download(out.data(), arguments.out, out.size() * 4), 0);
@@ -226,10 +234,8 @@ TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
   ASSERT_TRUE(kernel) << kernel.error().message;
   const auto& product = std::get<ProductKernel>(kernel->body);
   ASSERT_EQ(kernel->buffers[product.weight].dtype, DType::kBF16);
-  const auto source = print_cuda(*kernel);
-  ASSERT_TRUE(source) << source.error().message;
-  const auto cubin = nvrtc_->compile(*source, "sm_90a");
-  ASSERT_TRUE(cubin) << cubin.error().message;
+  void* module = nullptr;
+  ASSERT_NO_FATAL_FAILURE(load(*kernel, module));
 
   Random random(static_cast<uint64_t>(inputs));
   std::vector<float> weights(static_cast<size_t>(outputs * inputs));
@@ -238,27 +244,21 @@ TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
   const int64_t pitch = Packing::padded_inputs(inputs);
   std::vector<uint16_t> decoded(static_cast<size_t>(columns * pitch), 0x7fff);  // NaN
   const int64_t sizes[] = {rows, 1, rows, rows};
-  struct {
-    uint64_t x, weight, out, dims, workspace;  // struct Args: three buffers, dims, workspace
-  } arguments{on_device(nullptr, 4), on_device(slots.data(), slots.size()), on_device(nullptr, 4),
-              on_device(sizes, sizeof sizes), on_device(decoded.data(), decoded.size() * 2)};
-  const auto launch =
+  Arguments arguments{on_device(nullptr, 4), on_device(slots.data(), slots.size()),
+                      on_device(nullptr, 4), on_device(sizes, sizeof sizes),
+                      on_device(decoded.data(), decoded.size() * 2)};
+  const auto decode =
       cuda_launches(*kernel, {.batch = rows, .q_len = 1, .kv_len = rows}, rows).decode;
-  ASSERT_TRUE(launch);
-  void *module = nullptr, *function = nullptr;
-  ASSERT_EQ(driver_->load(cubin->bytes, module), 0);
-  ASSERT_EQ(driver_->find(module, launch->entry, function), 0);
-  ASSERT_EQ(driver_->launch(function, static_cast<unsigned>(launch->blocks_x), 1, 1,
-                            static_cast<unsigned>(launch->threads), 0, &arguments),
-            0);
+  ASSERT_TRUE(decode);
+  ASSERT_NO_FATAL_FAILURE(launch(module, *decode, arguments));
   ASSERT_EQ(driver_->download(decoded.data(), arguments.workspace, decoded.size() * 2), 0);
   for (int64_t column = 0; column < columns; ++column) {
     const int64_t output = packed_output(product.packing, column);
     const float* row = output < 0 ? nullptr : weights.data() + output * inputs;
-    const float largest =
-        row == nullptr ? 0.0f : std::abs(*std::max_element(row, row + inputs, [](float a, float b) {
-          return std::abs(a) < std::abs(b);
-        }));
+    float largest = 0.0f;
+    for (int64_t i = 0; row != nullptr && i < inputs; ++i) {
+      largest = std::max(largest, std::abs(row[i]));
+    }
     for (int64_t i = 0; i < inputs; ++i) {
       const float expected = row == nullptr ? 0.0f : row[i];
       // Half a unit of bf16's last place, and what codes lose that have 128 and more added.
