@@ -39,9 +39,11 @@ TEST_F(ServiceTest, ManyAreServedAtATimeAndTheRestWaits) {
 
 TEST_F(ServiceTest, ASlotThatAnEndOfTextFreesIsForWhoeverWaits) {
   start(2);
+  engine_->gated = true;  // none begins before all are there
   const auto longer = ask("/v1/completions", {{"prompt", {1}}, {"max_tokens", 45}});
   const auto ends = ask("/v1/completions", {{"prompt", {kEnd - 2}}, {"max_tokens", 45}});
   const auto waits = ask("/v1/completions", {{"prompt", {1}}, {"max_tokens", 40}});
+  engine_->gate.release(3);
   until([&] { return longer->done && ends->done && waits->done; });
   EXPECT_LT(engine_->steps, 60) << "the third's steps are the first's too";
 }
