@@ -94,6 +94,14 @@ inline To simt_bits(From from) {
   memcpy(&to, &from, sizeof to);
   return to;
 }
+// Byte i of the result is byte `select >> 4 i & 7` of the two words.
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned select) {
+  const unsigned long long both = (unsigned long long)high << 32 | low;
+  unsigned bytes = 0;
+  for (int i = 0; i < 4; ++i)
+    bytes |= (unsigned)(both >> (select >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+  return bytes;
+}
 // To within two units in the last place on a GPU.
 inline float __fdividef(float x, float y) {
   return x / y;
@@ -209,6 +217,15 @@ inline void ptx_fma_rn_bf16x2(unsigned& both, unsigned a, unsigned b, unsigned c
   }
   both = (unsigned)of[1] << 16 | of[0];
 }
+inline void ptx_mul_rn_f16x2(unsigned& both, unsigned a, unsigned b) {
+  unsigned short of[2];
+  for (int i = 0; i < 2; ++i) {
+    const int shift = 16 * i;
+    ptx_cvt_rn_f16_f32(
+        of[i], simt_f16((unsigned short)(a >> shift)) * simt_f16((unsigned short)(b >> shift)));
+  }
+  both = (unsigned)of[1] << 16 | of[0];
+}
 // e4m3 has four bits of exponent, biased by 7, three of mantissa, no infinity, and NaN as 0x7f. To
 // it: the nearest, ties to even, what is too large the largest.
 inline float simt_e4m3(unsigned char x) {
@@ -315,6 +332,29 @@ inline void simt_mma(float& d0, float& d1, float& d2, float& d3, unsigned a0, un
 }
 constexpr auto ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32 = simt_mma<simt_bf16>;
 constexpr auto ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32 = simt_mma<simt_f16>;
+// Of mma.m16n8k32 the same with bytes: of the inner dimension 4 t to 4 t + 3, and these plus 16.
+template <typename CODE>
+inline void simt_integer_mma(int& d0, int& d1, int& d2, int& d3, unsigned a0, unsigned a1,
+                             unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+  const SimtFragments mine = {{a0, a1, a2, a3}, {b0, b1}};
+  const char* all = simt_state->meet(&mine, sizeof mine);
+  int* const sums[4] = {&d0, &d1, &d2, &d3};
+  const int row = simt_lane() / 4, column = simt_lane() % 4 * 2;
+  for (int i = 0; i < 4; ++i) {
+    for (int t = 0; t < 4; ++t) {
+      const auto of_a = simt_of_lane<SimtFragments>(all, row * 4 + t);
+      const auto of_b = simt_of_lane<SimtFragments>(all, (column + i % 2) * 4 + t);
+      for (int k = 0; k < 8; ++k) {
+        const int shift = k % 4 * 8;
+        *sums[i] += (CODE)(of_a.a[k / 4 * 2 + i / 2] >> shift & 0xff) *
+                    (signed char)(of_b.b[k / 4] >> shift & 0xff);
+      }
+    }
+  }
+}
+constexpr auto ptx_mma_sync_aligned_m16n8k32_row_col_s32_u8_s8_s32 =
+    simt_integer_mma<unsigned char>;
+constexpr auto ptx_mma_sync_aligned_m16n8k32_row_col_s32_s8_s8_s32 = simt_integer_mma<signed char>;
 // Lane 8 m + r has the address of row r of matrix m; lane 4 r + t gets of each matrix columns 2 t
 // and 2 t + 1 of row r, or, transposed, rows 2 t and 2 t + 1 of column r.
 template <bool TRANSPOSED>

@@ -1,7 +1,7 @@
 // Requirements in words.
 #include "analysis/findings/requirements.h"
 
-#include <array>
+#include "base/records/enum_words.h"
 
 namespace assay {
 

@@ -1,4 +1,4 @@
-// Codes become bf16 without an instruction a value: the lower bits of 128's significand are theirs.
+// Codes become bytes, four an instruction: the order in a slot is that of a fragment's words.
 #include "engine/codegen/cuda/block_slots.h"
 
 #include <fmt/format.h>
@@ -15,11 +15,13 @@ namespace assay::engine {
 namespace {
 
 constexpr int64_t kCellLanes = CudaSlot::kCells * CudaSlot::kLanes;
+constexpr unsigned kSignedZero = 128;  // is what cell_codes() adds to codes that have a sign
 
-// Uneven steps are stored as the 8 bits that they stand for.
+// Codes as slots hold them: of 8 bits with a sign, uneven steps as the 8 bits that they stand for.
 BlockParts slot_parts(WeightFormat format) {
   BlockParts parts = block_parts(format);
   if (parts.is_uneven) parts.bits = 8;
+  if (parts.bits == 8) parts.zero = 0;
   return parts;
 }
 
@@ -42,25 +44,27 @@ constexpr Place place_of(int64_t i) {
 void put_codes(const BlockParts& parts, const CudaSlot& slot, const CellCodes& codes, int64_t cell,
                int64_t column, uint8_t* to) {
   const int64_t g = column % 8, c = column / 8;
+  const bool is_signed = parts.bits == 8 && !parts.is_float;
   for (int64_t i = 0; i < kCellInputs; ++i) {
     const auto [q, v] = place_of(i);
-    const int64_t lane = 4 * g + q;
+    const int64_t lane = 4 * g + q, half = v / 4, byte = v % 4;
     unsigned code = codes[static_cast<size_t>(i)];
-    if (parts.is_uneven) code = static_cast<unsigned>(kUnevenSteps[code] + parts.zero);
+    if (parts.is_uneven) code = static_cast<unsigned>(kUnevenSteps[code] + kSignedZero);
+    if (is_signed) code ^= kSignedZero;
     const auto add = [&](int64_t at, int64_t bit, unsigned bits) {
-      to[at + bit / 8] = static_cast<uint8_t>(to[at + bit / 8] | bits << bit % 8);
+      to[at] = static_cast<uint8_t>(to[at] | bits << bit);
     };
     if (parts.bits == 8) {
-      add((cell * CudaSlot::kLanes + lane) * 16 + c * 8 + v / 4 * 4, (v % 4 / 2 + v % 2 * 2) * 8,
-          code);
+      add((cell * CudaSlot::kLanes + lane) * 16 + half * 8 + c * 4 + byte, 0, code);
       continue;
     }
-    add((cell / 2 * CudaSlot::kLanes + lane) * 16 + cell % 2 * 8 + c * 4,
-        4 * (v / 2) + 16 * (v % 2), code & 15);
-    const int64_t p = 4 * c + v / 2;
-    const int64_t high = lane * CudaSlot::kCells + cell;
-    if (parts.bits == 6) add(slot.high_at + high * 4, 2 * p + 16 * (v % 2), code >> 4);
-    if (parts.bits == 5) add(slot.high_at + high * 2, p + 8 * (v % 2), code >> 4);
+    add((cell / 2 * CudaSlot::kLanes + lane) * 16 + cell % 2 * 8 + c * 4 + byte, 4 * half,
+        code & 15);
+    const auto high = [&](int64_t word) {
+      return slot.high_at + (word * CudaSlot::kLanes + lane) * 4 + byte;
+    };
+    if (parts.bits == 6) add(high(cell), 4 * c + 2 * half, code >> 4);
+    if (parts.bits == 5) add(high(cell / 2), cell % 2 * 4 + 2 * c + half, code >> 4);
   }
 }
 
@@ -87,62 +91,77 @@ void put_scales(const BlockParts& parts, const CudaSlot& slot, const std::byte* 
   }
 }
 
-// A pair of codes of four bits or more, at `shift` of a word; more than four from `high`.
+constexpr std::string_view kNumbers = R"(
+// 0 to 255 without an instruction that converts, of which there are few a cycle.
+__device__ __forceinline__ float small_number(unsigned byte) {
+  return __uint_as_float(0x4b000000u | byte) - 8388608.0f;
+}
+)";
+
+// Codes of four bits, and `high`, what further bits add to the words.
 constexpr std::string_view kFewBits = R"(
-struct CellCodes {{ unsigned a[1][4], b[1][4]; }};
 __device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane, CellCodes& codes) {{
   const uint4 two = ((const uint4*)slot)[cell / 2 * 32 + lane];
   const unsigned a = cell % 2 == 0 ? two.x : two.z, b = cell % 2 == 0 ? two.y : two.w;
-{high}
-  #pragma unroll
-  for (int p = 0; p < 4; ++p) {{
-    codes.a[0][p] = (a >> 4 * p & 0x000f000fu) | 0x43004300u{high_a};
-    codes.b[0][p] = (b >> 4 * p & 0x000f000fu) | 0x43004300u{high_b};
-  }}
-}}
+  codes.of[0] = a & 0x0f0f0f0fu, codes.of[1] = b & 0x0f0f0f0fu;
+  codes.of[2] = a >> 4 & 0x0f0f0f0fu, codes.of[3] = b >> 4 & 0x0f0f0f0fu;
+{high}}}
 )";
-constexpr std::string_view kNibbles = R"(
-struct CellCodes { unsigned a[2][4], b[2][4]; };
+constexpr std::string_view kFiveBits = R"(
+  const unsigned two_cells = ((const unsigned*)(slot + {}))[cell / 2 * 32 + lane];
+  const unsigned high = cell % 2 == 0 ? two_cells << 4 : two_cells;
+  codes.of[0] |= high & 0x10101010u, codes.of[1] |= high >> 2 & 0x10101010u;
+  codes.of[2] |= high >> 1 & 0x10101010u, codes.of[3] |= high >> 3 & 0x10101010u;
+)";
+constexpr std::string_view kSixBits = R"(
+  const unsigned high = ((const unsigned*)(slot + {}))[cell * 32 + lane];
+  codes.of[0] |= high << 4 & 0x30303030u, codes.of[1] |= high & 0x30303030u;
+  codes.of[2] |= high << 2 & 0x30303030u, codes.of[3] |= high >> 2 & 0x30303030u;
+)";
+// Less their zero, byte for byte: what is set and cleared again keeps bytes from borrowing.
+constexpr std::string_view kSubtracted = R"(
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) codes.of[i] = ((codes.of[i] | 0x80808080u) - {}u) ^ 0x80808080u;
+)";
+constexpr std::string_view kBytes = R"(
 __device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane, CellCodes& codes) {
   const uint4 all = ((const uint4*)slot)[cell * 32 + lane];
-  const unsigned words[4] = {all.x, all.y, all.z, all.w};
-  #pragma unroll
-  for (int n = 0; n < 2; ++n) {
-    #pragma unroll
-    for (int p = 0; p < 4; ++p) {
-      codes.a[n][p] = (words[p / 2] >> (p % 2 * 8 + n * 4) & 0x000f000fu) | 0x43004300u;
-      codes.b[n][p] = (words[2 + p / 2] >> (p % 2 * 8 + n * 4) & 0x000f000fu) | 0x43004300u;
-    }
-  }
+  codes.of[0] = all.x, codes.of[1] = all.y, codes.of[2] = all.z, codes.of[3] = all.w;
 }
 )";
-// e4m3's bits at bf16's, then 2^120 for the difference of the exponents' biases. Both are exact, of
-// subnormal codes too.
+constexpr std::string_view kByteValue = R"(
+__device__ __forceinline__ float code_value(const CellCodes& codes, int c, int v) {
+  const unsigned bytes = codes.of[v / 4 * 2 + c] ^ (OFFSETS ? 0u : 0x80808080u);
+  return small_number(bytes >> v % 4 * 8 & 0xffu) - (OFFSETS ? 0.0f : 128.0f);
+}
+)";
+// e4m3 as fp16, which holds all of it. GPUs without an instruction for it put the bits at fp16's,
+// then multiply by 2^8 for the difference of the exponents' biases: exact, of subnormal codes too.
 constexpr std::string_view kFloats = R"(
-struct CellCodes { unsigned a[1][4], b[1][4]; };
 __device__ __forceinline__ unsigned from_e4m3_pair(unsigned codes) {
-  const unsigned bits = (codes & 0x007f007fu) << 4 | (codes & 0x00800080u) << 8;
   unsigned both;
-  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(both) : "r"(bits), "r"(0x7b807b80u), "r"(0x80008000u));
+#if __CUDA_ARCH__ >= 890
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(both) : "h"((unsigned short)codes));
+#else
+  const unsigned apart = (codes & 0xffu) << 8 | (codes & 0xff00u) << 16;
+  const unsigned bits = (apart & 0x80008000u) | (apart & 0x7f007f00u) >> 1;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(both) : "r"(bits), "r"(0x5c005c00u));
+#endif
   return both;
 }
 __device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane, CellCodes& codes) {
   const uint4 all = ((const uint4*)slot)[cell * 32 + lane];
   const unsigned words[4] = {all.x, all.y, all.z, all.w};
   #pragma unroll
-  for (int p = 0; p < 4; ++p) {
-    codes.a[0][p] = from_e4m3_pair(words[p / 2] >> p % 2 * 8);
-    codes.b[0][p] = from_e4m3_pair(words[2 + p / 2] >> p % 2 * 8);
-  }
+  for (int i = 0; i < 8; ++i) codes.of[i] = from_e4m3_pair(words[i / 4 * 2 + i % 2] >> i % 4 / 2 * 16 & 0xffffu);
+}
+__device__ __forceinline__ float code_value(const CellCodes& codes, int c, int v) {
+  return from_f16((unsigned short)(codes.of[v / 4 * 4 + v % 4 / 2 * 2 + c] >> v % 2 * 16 & 0xffffu));
 }
 )";
 
 constexpr std::string_view kScales = R"(
 struct CellScales {{ float factor[HALVES], offset[HALVES]; }};
-// 0 to 255 without an instruction that converts, of which there are few a cycle.
-__device__ __forceinline__ float small_number(unsigned byte) {{
-  return __uint_as_float(0x4b000000u | byte) - 8388608.0f;
-}}
 __device__ __forceinline__ void cell_scales(const char* slot, int cell, int column, CellScales& scales) {{
 {body}}}
 )";
@@ -155,8 +174,6 @@ std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
       "  const unsigned small = *(const unsigned short*)(slot + {} + (column * 4 + "
       "cell) * 2);\n",
       slot.small_at);
-  // The pairs say more than the code by this.
-  const int more = parts.is_float ? 0 : parts.bits == 8 ? 128 + 16 * 128 : 128;
   if (parts.scale == BlockParts::Scale::kWord) {
     return fmt::format("  scales.factor[0] = *(const float*)({});\n  scales.offset[0] = 0.0f;\n",
                        scale);
@@ -165,64 +182,42 @@ std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
     return fmt::format(
         "  const unsigned word = *(const unsigned*)({});\n"
         "  scales.factor[0] = __uint_as_float(word & 0xffffff00u);\n"
-        "  scales.offset[0] = -scales.factor[0] * ({}.0f + small_number(word & 0xffu));\n",
-        scale, more);
+        "  scales.offset[0] = -scales.factor[0] * small_number(word & 0xffu);\n",
+        scale);
   }
   if (parts.has_minimum) {
-    std::string text = fmt::format("  const unsigned word = *(const unsigned*)({});\n", scale) +
-                       "  const float d = from_f16((unsigned short)(word & 0xffffu)), m = "
-                       "from_f16((unsigned short)(word >> 16));\n";
-    if (!slot.small) {
-      return text +
-             fmt::format("  scales.factor[0] = d;\n  scales.offset[0] = m - {}.0f * d;\n", more);
-    }
+    const std::string text =
+        fmt::format("  const unsigned word = *(const unsigned*)({});\n", scale) +
+        "  const float d = from_f16((unsigned short)(word & 0xffffu)), m = "
+        "from_f16((unsigned short)(word >> 16));\n";
+    if (!slot.small) return text + "  scales.factor[0] = d, scales.offset[0] = m;\n";
     return text + small +
-           fmt::format(
-               "  scales.factor[0] = d * small_number(small & 0xffu);\n"
-               "  scales.offset[0] = -{}.0f * scales.factor[0] - m * small_number(small >> 8);\n",
-               more);
+           "  scales.factor[0] = d * small_number(small & 0xffu);\n"
+           "  scales.offset[0] = -m * small_number(small >> 8);\n";
   }
   const std::string d =
       fmt::format("  const float d = from_f16(*(const unsigned short*)({}));\n", scale);
   if (!slot.small) {
-    return d + fmt::format("  scales.factor[0] = d;\n  scales.offset[0] = -{}.0f * d;\n",
-                           more + parts.zero);
+    return d + "  scales.factor[0] = d, scales.offset[0] = 0.0f;\n";
   }
   return d + small +
-         fmt::format(
-             "  #pragma unroll\n"
-             "  for (int h = 0; h < 2; ++h) {{\n"
-             "    scales.factor[h] = d * (small_number((small >> 8 * h & 0xffu) ^ 0x80u) - "
-             "128.0f);\n"
-             "    scales.offset[h] = -{}.0f * scales.factor[h];\n"
-             "  }}\n",
-             more + parts.zero);
+         "  #pragma unroll\n"
+         "  for (int h = 0; h < 2; ++h) {\n"
+         "    scales.factor[h] = d * (small_number((small >> 8 * h & 0xffu) ^ 0x80u) - 128.0f);\n"
+         "    scales.offset[h] = 0.0f;\n"
+         "  }\n";
 }
 
 std::string codes_text(const BlockParts& parts, const CudaSlot& slot) {
   if (parts.is_float) return std::string(kFloats);
-  if (parts.bits == 8) return std::string(kNibbles);
-  std::string load, a, b;
-  if (parts.bits == 6) {
-    load = fmt::format(
-        "  const uint4 cells = ((const uint4*)(slot + {}))[lane];\n"
-        "  const unsigned high = cell == 0 ? cells.x : cell == 1 ? cells.y : cell == 2 ? cells.z : "
-        "cells.w;",
-        slot.high_at);
-    a = " | (high >> 2 * p & 0x00030003u) << 4", b = " | (high >> (8 + 2 * p) & 0x00030003u) << 4";
-  } else if (parts.bits == 5) {
-    load = fmt::format(
-        "  const uint2 cells = ((const uint2*)(slot + {}))[lane];\n"
-        "  const unsigned bits = (cell < 2 ? cells.x : cells.y) >> cell % 2 * 16 & 0xffffu;\n"
-        "  const unsigned high = (bits & 0xffu) | (bits & 0xff00u) << 8;",
-        slot.high_at);
-    a = " | (high >> p & 0x00010001u) << 4", b = " | (high >> (4 + p) & 0x00010001u) << 4";
-  }
-  return fmt::format(fmt::runtime(kFewBits), fmt::arg("high", load), fmt::arg("high_a", a),
-                     fmt::arg("high_b", b));
+  if (parts.bits == 8) return std::string(kBytes) + std::string(kByteValue);
+  std::string high;
+  if (parts.bits == 6) high = fmt::format(fmt::runtime(kSixBits), slot.high_at);
+  if (parts.bits == 5) high = fmt::format(fmt::runtime(kFiveBits), slot.high_at);
+  if (parts.zero != 0) high += fmt::format(fmt::runtime(kSubtracted), parts.zero * 0x01010101);
+  return fmt::format(fmt::runtime(kFewBits), fmt::arg("high", high)) + std::string(kByteValue);
 }
 
-// The lane and the half of a word that have an input.
 constexpr std::string_view kValue = R"(
 __device__ __forceinline__ float block_value(const void* base, long column, int input) {
   const char* slot = (const char*)base + (column / 16 * SLOTS + input / 128) * SLOT_BYTES;
@@ -231,13 +226,8 @@ __device__ __forceinline__ float block_value(const void* base, long column, int 
   cell_codes(slot, cell, of_group % 8 * 4 + i % 16 / 4, codes);
   float code = 0.0f;
   #pragma unroll
-  for (int n = NIBBLES - 1; n >= 0; --n) {
-    unsigned pair = 0;
-    #pragma unroll
-    for (int p = 0; p < 4; ++p) {
-      if (v / 2 == p) pair = of_group < 8 ? codes.a[n][p] : codes.b[n][p];
-    }
-    code = code * 16.0f + from_bf16((unsigned short)(v % 2 == 0 ? pair & 0xffffu : pair >> 16));
+  for (int n = 0; n < 8; ++n) {
+    if (v == n) code = of_group < 8 ? code_value(codes, 0, n) : code_value(codes, 1, n);
   }
   CellScales scales;
   cell_scales(slot, cell, of_group, scales);
@@ -291,10 +281,12 @@ void pack_cuda_group(WeightFormat format,
 std::string cuda_slot_text(WeightFormat format, int64_t inputs) {
   const BlockParts parts = slot_parts(format);
   const CudaSlot slot = cuda_slot(format);
-  return fmt::format("\nenum {{ SLOT_BYTES = {}, SLOTS = {}, HALVES = {}, NIBBLES = {} }};",
-                     slot.bytes, CudaSlot::count(inputs), format == WeightFormat::kQ6_K ? 2 : 1,
-                     parts.bits == 8 && !parts.is_float ? 2 : 1) +
-         codes_text(parts, slot) +
+  return fmt::format(
+             "\nenum {{ SLOT_BYTES = {}, SLOTS = {}, HALVES = {}, FLOATS = {}, OFFSETS = {} }};\n"
+             "struct CellCodes {{ unsigned of[FLOATS ? 8 : 4]; }};",
+             slot.bytes, CudaSlot::count(inputs), format == WeightFormat::kQ6_K ? 2 : 1,
+             parts.is_float ? 1 : 0, parts.has_offset() ? 1 : 0) +
+         std::string(kNumbers) + codes_text(parts, slot) +
          fmt::format(fmt::runtime(kScales), fmt::arg("body", scales_body(parts, slot)));
 }
 

@@ -16,10 +16,14 @@ namespace assay::engine {
 // cells of 32 inputs. In a cell, lane 4 g + q of a warp has columns g and g + 8, and of each the
 // inputs 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3, as v0 to v7. A slot's parts, in this order:
 //   codes of 4 to 6 bits, for two cells and lane 16 bytes: for each cell a word for each of the two
-//     columns, in which bits 4 (i / 2) + 16 (i % 2) and up are the lower four of v i;
-//   or codes of 8 bits, for cell and lane two words for each column: v0 v2 v1 v3, v4 v6 v5 v7;
-//   of 6 bits, for lane and cell a word: bits 2 p + 16 (i % 2) are the upper two of v i of column c
-//     (0 or 1), p = 4 c + i / 2; of 5 bits a half word, bits p + 8 (i % 2);
+//     columns, whose byte j has the lower four bits of v j below those of v 4 + j;
+//   or codes of 8 bits, for cell and lane two words of v0 to v3, a column each, and two of v4 to
+//   v7:
+//     integers with a sign, or e4m3;
+//   of 6 bits, for cell and lane a word: byte j has the upper two of v j and of v 4 + j of the
+//   first
+//     column, then of the second; of 5 bits for two cells and lane a word: byte j has the upper one
+//     of the same four, of the first cell below those of the second;
 //   scales: f16 d of each column and cell, or of each column in formats of 256 values; with a
 //     minimum d and m side by side; the first words of int4 and fp8 blocks, of each column and each
 //     group of inputs that shares one;
@@ -49,14 +53,12 @@ void pack_cuda_group(WeightFormat format,
 
 // Text, behind the prelude, for slots in memory of any kind:
 //   enum SLOT_BYTES, SLOTS (of 16 columns, for so many inputs), HALVES: 2 where inputs 0 to 15 and
-//     16 to 31 of a cell are scaled apart, else 1; NIBBLES: 2 where codes of 8 bits are read as two
-//     of four, else 1;
-//   struct CellCodes { unsigned a[NIBBLES][4], b[NIBBLES][4]; }: pairs of bf16, v0 v1 to v6 v7, of
-//   the
-//     lane's two columns; cell_codes(slot, cell, lane, codes);
-//   struct CellScales { float factor[HALVES], offset[HALVES]; }: value = factor * code + offset,
-//   where
-//     code is what the pairs say, with two nibbles the second's 16 times more than the first's;
+//     16 to 31 of a cell are scaled apart, else 1; FLOATS: codes are e4m3; OFFSETS: they are bytes
+//     without a sign, and a value has something added to it, else bytes with one;
+//   struct CellCodes: the lane's words of the left operand of a warp's product of 16 columns and 32
+//     inputs, bytes of m16n8k32, or fp16 of two m16n8k16; cell_codes(slot, cell, lane, codes);
+//     code_value(codes, c, v), v of column lane / 4 + 8 c;
+//   struct CellScales { float factor[HALVES], offset[HALVES]; }: value = factor * code + offset;
 //     cell_scales(slot, cell, column, scales).
 std::string cuda_slot_text(WeightFormat format, int64_t inputs);
 

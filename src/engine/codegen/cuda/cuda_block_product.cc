@@ -1,8 +1,11 @@
 // Products of weights in blocks on tensor cores, which multiply codes as they are: what scales them
-// comes behind, a cell of 32 inputs at a time.
+// comes behind, a cell of 32 inputs at a time. Codes are integers, or e4m3 as fp16, and so x is in
+// units of its own for each cell: 16 bits in two bytes, whose products are summed without rounding,
+// or two values of fp16.
 #include <string>
 #include <string_view>
 
+#include "engine/block_cells.h"
 #include "engine/codegen/cuda/cuda_tensor_product.h"
 
 namespace assay::engine {
@@ -10,15 +13,116 @@ namespace {
 
 // The part that every kernel of codes has.
 constexpr std::string_view kCodes = R"(
-__device__ __forceinline__ float sum_of_pair(unsigned pair) {
-  return from_half_word((unsigned short)(pair & 0xffffu)) + from_half_word((unsigned short)(pair >> 16));
+enum { X_WORDS = FLOATS ? 4 : 2 };
+// A lane's inputs of a cell of a row as they are multiplied, the cell's unit, and its sum.
+struct Fragment { unsigned high[X_WORDS], low[X_WORDS]; float unit, sum; };
+// The cell's largest, of which NaN is the largest: its bits.
+__device__ __forceinline__ unsigned largest_of_cell(const float (&x)[VECTOR]) {
+  unsigned largest = 0;
+  #pragma unroll
+  for (int v = 0; v < VECTOR; ++v) {
+    const unsigned size = __float_as_uint(x[v]) & 0x7fffffffu;
+    largest = size > largest ? size : largest;
+  }
+  #pragma unroll
+  for (int lanes = 1; lanes < 4; lanes *= 2) {
+    const unsigned other = __shfl_xor_sync(~0u, largest, lanes);
+    largest = other > largest ? other : largest;
+  }
+  return largest;
 }
-// Codes of a cell's first or second 16 inputs, of 16 columns.
-__device__ __forceinline__ void multiply_half(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half, const unsigned (&x)[4]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32." ELEMENT_TYPE "." ELEMENT_TYPE ".f32 "
+// What isn't finite makes all products of its row NaN.
+__device__ __forceinline__ float unit_or_nan(unsigned largest, float unit) {
+  return largest < 0x7f800000u ? unit : __uint_as_float(0x7fc00000u);
+}
+__device__ __forceinline__ void pack_cell(const float (&x)[VECTOR], Fragment& to);
+// x times the norm's weight, and the sum of its squares.
+__device__ __forceinline__ void pack_part(float (&x)[VECTOR], const float (&scale)[VECTOR], float& square, Fragment& to) {
+  #pragma unroll
+  for (int v = 0; v < VECTOR; ++v) {
+    if (NORMED) square += x[v] * x[v], x[v] *= scale[v];
+  }
+  pack_cell(x, to);
+}
+template <typename T>
+__device__ __forceinline__ void take_inputs(const T*, bool, Fragment&) {}
+// The words of a half of a cell that is scaled apart.
+__device__ __forceinline__ void words_of_half(const unsigned (&from)[X_WORDS], int half, unsigned (&x)[X_WORDS]) {
+  #pragma unroll
+  for (int w = 0; w < X_WORDS; ++w) x[w] = HALVES == 1 || w == half ? from[w] : 0;
+}
+)";
+
+// Up to 32512 units, so that the upper byte is one with a sign after the lower one's sign is taken
+// out.
+constexpr std::string_view kIntegers = R"(
+typedef int code_sum_t;
+__device__ __forceinline__ void multiply_cell(int (&sum)[4], const CellCodes& codes, const unsigned (&x)[X_WORDS]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32." CODE_TYPE ".s8.s32 "
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[2 * half]), "r"(b[2 * half]), "r"(a[2 * half + 1]), "r"(b[2 * half + 1]), "r"(x[2 * half]), "r"(x[2 * half + 1]));
+      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+      : "r"(codes.of[0]), "r"(codes.of[1]), "r"(codes.of[2]), "r"(codes.of[3]), "r"(x[0]), "r"(x[1]));
+}
+__device__ __forceinline__ float both_products(int high, int low) { return (float)(high * 256 + low); }
+// Byte `n` of each of four words.
+__device__ __forceinline__ unsigned bytes_of(const unsigned (&words)[4], int n) {
+  const int two = n + (n + 4) * 16;
+  return __byte_perm(__byte_perm(words[0], words[1], two), __byte_perm(words[2], words[3], two), 0x5410);
+}
+__device__ __forceinline__ void pack_cell(const float (&x)[VECTOR], Fragment& to) {
+  const unsigned largest = largest_of_cell(x);
+  const float size = __uint_as_float(largest), per_unit = size > 1e-30f ? 32512.0f / size : 0.0f;
+  to.unit = unit_or_nan(largest, size * (1.0f / 32512.0f));
+  int sum = 0;
+  #pragma unroll
+  for (int w = 0; w < 2; ++w) {
+    // Rounded to an integer by what is added: 1.5 2^23.
+    unsigned low[4], high[4];
+    #pragma unroll
+    for (int v = 0; v < 4; ++v) {
+      low[v] = __float_as_uint(fmaf(x[4 * w + v], per_unit, 12582912.0f));
+      high[v] = low[v] + 128;
+      sum += (int)(low[v] - 0x4b400000u);
+    }
+    to.low[w] = bytes_of(low, 0), to.high[w] = bytes_of(high, 1);
+  }
+  if (!OFFSETS) return;
+  sum += __shfl_xor_sync(~0u, sum, 1);
+  sum += __shfl_xor_sync(~0u, sum, 2);
+  to.sum = to.unit * (float)sum;
+}
+)";
+
+// Units of a power of two, in which the cell's largest has 15 bits.
+constexpr std::string_view kHalves = R"(
+typedef float code_sum_t;
+__device__ __forceinline__ unsigned pack_halves(float low, float high) {
+  unsigned both;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+__device__ __forceinline__ void multiply_cell(float (&sum)[4], const CellCodes& codes, const unsigned (&x)[X_WORDS]) {
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(codes.of[4 * h]), "r"(codes.of[4 * h + 1]), "r"(codes.of[4 * h + 2]), "r"(codes.of[4 * h + 3]),
+          "r"(x[2 * h]), "r"(x[2 * h + 1]));
+  }
+}
+__device__ __forceinline__ float both_products(float high, float low) { return high + low; }
+__device__ __forceinline__ void pack_cell(const float (&x)[VECTOR], Fragment& to) {
+  const unsigned largest = largest_of_cell(x), exponent = largest >> 23 > 20 ? largest >> 23 : 20;
+  const float per_unit = __uint_as_float((268 - exponent) << 23);
+  to.unit = unit_or_nan(largest, __uint_as_float((exponent - 14) << 23));
+  #pragma unroll
+  for (int w = 0; w < 4; ++w) {
+    const float first = x[2 * w] * per_unit, second = x[2 * w + 1] * per_unit;
+    const unsigned high = to.high[w] = pack_halves(first, second);
+    to.low[w] = pack_halves(first - from_f16((unsigned short)(high & 0xffffu)),
+                            second - from_f16((unsigned short)(high >> 16)));
+  }
 }
 )";
 
@@ -38,25 +142,17 @@ __device__ __forceinline__ void ask_slot(uint4* slot, const slot_t* from, int pi
   }
   end_slot();
 }
-// Sums of the inputs that share a scale, of the rows whose products the lane has, by which a
-// product has what is added to its weights.
-struct InputSums { float of[GROUPS][PIECES * PARTS][HALVES][2]; };
+// Units and sums of a warp's inputs, in shared memory: registers wouldn't hold them.
+struct __align__(8) InputSums { float unit[PIECES * PARTS][GROUPS * 8], of[OFFSETS ? PIECES * PARTS : 1][GROUPS * 8]; };
 __device__ __forceinline__ void sum_inputs(const Fragment (&x)[GROUPS][PIECES * PARTS], InputSums& sums) {
   #pragma unroll
-  for (int i = 0; i < GROUPS * PIECES * PARTS * HALVES; ++i) {
-    const int g = i / (PIECES * PARTS * HALVES), part = i / HALVES % (PIECES * PARTS), half = i % HALVES;
-    float sum = 0.0f;
-    #pragma unroll
-    for (int w = 0; w < 4; ++w) {
-      if (HALVES == 2 && w / 2 != half) continue;
-      sum += sum_of_pair(x[g][part].high[w]);
-      if (PRECISE) sum += sum_of_pair(x[g][part].low[w]);
-    }
-    sum += __shfl_xor_sync(~0u, sum, 1);
-    sum += __shfl_xor_sync(~0u, sum, 2);
-    #pragma unroll
-    for (int j = 0; j < 2; ++j) sums.of[g][part][half][j] = __shfl_sync(~0u, sum, lane_of_thread() % 4 * 8 + j * 4);
+  for (int i = 0; i < GROUPS * PIECES * PARTS; ++i) {
+    const int g = i / (PIECES * PARTS), part = i % (PIECES * PARTS), row = g * 8 + lane_of_thread() / 4;
+    if (lane_of_thread() % 4 != 0) continue;
+    sums.unit[part][row] = x[g][part].unit;
+    if (OFFSETS) sums.of[OFFSETS ? part : 0][row] = x[g][part].sum;
   }
+  __syncwarp();
 }
 __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, int p, bool more, const Fragment (&x)[GROUPS][PIECES * PARTS],
                                          const InputSums& sums, float (&total)[GROUPS][4], float (&)[4]) {
@@ -72,23 +168,22 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
     cell_scales(from, part, lane / 4 + 8, scales[1]);
     #pragma unroll
     for (int g = 0; g < GROUPS; ++g) {
-      const Fragment& own = x[g][p * PARTS + part];
+      const int at = p * PARTS + part, row = g * 8 + lane % 4 * 2;  // this one's and the next one's products
+      const Fragment& own = x[g][at];
+      const float2 unit = *(const float2*)&sums.unit[at][row], sum = *(const float2*)&sums.of[OFFSETS ? at : 0][row];
       #pragma unroll
       for (int h = 0; h < HALVES; ++h) {
-        float of[NIBBLES][4] = {};
+        code_sum_t high[4] = {}, low[4] = {};
+        unsigned words[X_WORDS];
+        words_of_half(own.high, h, words);
+        multiply_cell(high, codes, words);
+        words_of_half(own.low, h, words);
+        multiply_cell(low, codes, words);
         #pragma unroll
-        for (int n = 0; n < NIBBLES; ++n) {
-          #pragma unroll
-          for (int half = h; half < 2; half += HALVES) {
-            multiply_half(of[n], codes.a[n], codes.b[n], half, own.high);
-            if (PRECISE) multiply_half(of[n], codes.a[n], codes.b[n], half, own.low);
-          }
-        }
-        #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          if (ROWS == 1 && i % 2 == 1) continue;  // no row's
-          const float code = NIBBLES == 2 ? of[NIBBLES - 1][i] * 16.0f + of[0][i] : of[0][i];
-          total[g][i] += scales[i / 2].factor[h] * code + scales[i / 2].offset[h] * sums.of[g][p * PARTS + part][h][i % 2];
+        for (int j = 0; j < 4; ++j) {
+          if (ROWS == 1 && j % 2 == 1) continue;  // no row's
+          total[g][j] += scales[j / 2].factor[h] * ((j % 2 == 0 ? unit.x : unit.y) * both_products(high[j], low[j]));
+          if (OFFSETS) total[g][j] += scales[j / 2].offset[h] * (j % 2 == 0 ? sum.x : sum.y);
         }
       }
     }
@@ -98,16 +193,18 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
 }
 )";
 
-// A row by itself. The tensor cores multiply eight rows, each of which has x in another cell and
-// zeros in all others, so that a slot's products are summed for all its cells apart: rows 0 to 3
-// have 16 bits of x, in the lanes 2 c and more of cell c, and rows 4 to 7 what they leave; or,
-// where halves of a cell are scaled apart, each in eight rows. Groups of 16 columns follow each
-// other in a block, whose next ones come while it multiplies: a warp copies its own slots alone.
+// A row by itself. The tensor cores multiply eight rows: rows 2 c and 2 c + 1 have the upper and
+// the lower part of x in cell c, and zeros in all others, so that a lane gets one cell's products,
+// cell lane % 4, which are scaled at once; where halves of a cell are scaled apart, rows 2 c and 2
+// c + 1 have them, and the two parts of x are multiplied one behind the other. A warp has the same
+// slots of each group of 16 columns, whose next ones come while it multiplies: it copies its own
+// slots alone, and keeps their x in registers.
 constexpr std::string_view kOneRowRun = R"(
-enum { SLOT = SLOT_BYTES / 16, CELLS = SLOTS * 4 };
-struct Row { float sums[CELLS][HALVES], parts[2][WARPS][16], squares[WARPS], tile[2][16]; };
-// Behind the slots, for each cell and q of its lanes: inputs as they are multiplied, and what is left of them.
-__device__ __forceinline__ uint4* fragments() { return ring + LAPS * SLOTS * SLOT; }
+enum { SLOT = SLOT_BYTES / 16, PAIRS = (PIECES + 1) / 2 };
+struct Row { float parts[2][WARPS][16], squares[WARPS], tile[2][16]; };
+// A slot's x: what the lane's row has of cell lane / 8, and unit and sum of cell lane % 4. Where
+// halves are scaled apart a row has one of a cell's words, of the upper and of the lower part.
+struct SlotInputs { unsigned x[X_WORDS]; float unit, sum; };
 __device__ __forceinline__ void ask_group(const Args& args, int group, int lap) {
   const char* from = (const char*)args.buffers[WEIGHT] + (long)group * SLOTS * SLOT_BYTES;
   #pragma unroll
@@ -118,72 +215,72 @@ __device__ __forceinline__ void ask_group(const Args& args, int group, int lap) 
   end_slot();
 }
 
-__device__ __forceinline__ void prepare_row(const Args& args, const Inputs& in, Row& row) {
+// The first of the lane's inputs where a warp takes two slots at a time, or PITCH.
+__device__ __forceinline__ int input_of_pair(int pair) {
+  const int lane = lane_of_thread(), piece = pair * 2 + lane / 16;
+  const int at = (warp_of_thread() * PIECES + piece) * 128 + lane % 16 / 4 * 32 + lane % 4 * 4;
+  return piece < PIECES && at < INPUTS ? at : PITCH;
+}
+__device__ __forceinline__ void prepare_row(const Args& args, const Inputs& in, const float (&scale)[PAIRS][VECTOR], Row& row, SlotInputs (&own)[PIECES]) {
   const auto* from = row_of(args, in, 0, 0);
-  float square = 0.0f;
-  #pragma unroll 2
-  for (int first = 0; first < CELLS * 4; first += THREADS) {
-    const int unit = first + threadIdx.x, at = unit / 4 * 32 + unit % 4 * 4;
-    float x[VECTOR], scale[VECTOR];
-    load_inputs(from, at < INPUTS ? at : PITCH, x);
-    if (NORMED) load_scales(args, at, scale);
-    Fragment to;
-    pack_part(x, scale, square, to);
-    if (unit < CELLS * 4) {
-      fragments()[unit * 2] = make_uint4(to.high[0], to.high[1], to.high[2], to.high[3]);
-      fragments()[unit * 2 + 1] = make_uint4(to.low[0], to.low[1], to.low[2], to.low[3]);
-    }
+  const int lane = lane_of_thread(), eighth = lane / 4;
+  float x[PAIRS][VECTOR], square = 0.0f;  // all are asked for before any is used
+  #pragma unroll
+  for (int pair = 0; pair < PAIRS; ++pair) load_inputs(from, input_of_pair(pair), x[pair]);
+  Fragment part;
+  #pragma unroll
+  for (int p = 0; p < PIECES; ++p) {
+    if (p % 2 == 0) pack_part(x[p / 2], scale[p / 2], square, part);
+    const int first = p % 2 * 16, multiplied = first + eighth / 2 * 4 + lane % 4, scaled = first + lane % 4 * 4;
     #pragma unroll
-    for (int h = 0; h < HALVES; ++h) {
-      float sum = 0.0f;
-      #pragma unroll
-      for (int w = h * (4 / HALVES); w < (h + 1) * (4 / HALVES); ++w) sum += sum_of_pair(to.high[w]) + sum_of_pair(to.low[w]);
-      sum += __shfl_xor_sync(~0u, sum, 1);
-      sum += __shfl_xor_sync(~0u, sum, 2);
-      if (unit % 4 == 0 && unit < CELLS * 4) row.sums[unit / 4][h] = sum;
+    for (int w = 0; w < X_WORDS; ++w) {
+      const unsigned high = __shfl_sync(~0u, part.high[w], multiplied), low = __shfl_sync(~0u, part.low[w], multiplied);
+      if (HALVES == 1) own[p].x[w] = eighth % 2 == 0 ? high : low;
+      else if (w == 0 || eighth % 2 == w) own[p].x[0] = high, own[p].x[1] = low;
     }
+    own[p].unit = __shfl_sync(~0u, part.unit, scaled);
+    if (OFFSETS) own[p].sum = __shfl_sync(~0u, part.sum, scaled);
   }
   if (!NORMED) return;
   square = warp_sum(square);
-  if (lane_of_thread() == 0) row.squares[warp_of_thread()] = square;
+  if (lane == 0) row.squares[warp_of_thread()] = square;
 }
-// x of a cell in the lanes of this row of eight, `left`: what is left of it.
-__device__ __forceinline__ void load_fragment(int cell, bool here, int left, unsigned (&x)[4]) {
-  uint4 v = make_uint4(0, 0, 0, 0);
-  if (here) v = fragments()[(cell * 4 + lane_of_thread() % 4) * 2 + left];
-  x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+// Else a compiler keeps what every cell's product has of them, zeros too, in registers over all groups.
+__device__ __forceinline__ void hide(SlotInputs& own) {
+#if __CUDA_ARCH__
+  #pragma unroll
+  for (int w = 0; w < X_WORDS; ++w) asm volatile("" : "+r"(own.x[w]));
+#endif
 }
 // Adds what the lane has of columns lane / 4 and lane / 4 + 8.
-__device__ __forceinline__ void multiply_slot(const Row& row, const char* from, int slot, float (&total)[2]) {
+__device__ __forceinline__ void multiply_slot(const SlotInputs& own, const char* from, float (&total)[2]) {
   const int lane = lane_of_thread(), eighth = lane / 4;
-  float of[2][2][4] = {};  // two chains: of nibbles, or of x and what is left of it
+  code_sum_t of[2][HALVES][4] = {};  // two chains
   #pragma unroll
   for (int cell = 0; cell < 4; ++cell) {
     CellCodes codes;
     cell_codes(from, cell, lane, codes);
-    unsigned x[4];
     #pragma unroll
     for (int i = 0; i < HALVES; ++i) {
-      if (HALVES == 1) load_fragment(slot * 4 + cell, eighth % 4 == cell, eighth / 4, x);
+      unsigned x[X_WORDS];
       #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        if (HALVES == 2) load_fragment(slot * 4 + cell, eighth == 2 * cell + half, i, x);
-        #pragma unroll
-        for (int n = 0; n < NIBBLES; ++n) multiply_half(of[cell / 2][HALVES == 2 ? i : n], codes.a[n], codes.b[n], half, x);
+      for (int w = 0; w < X_WORDS; ++w) {
+        x[w] = HALVES == 2 ? (eighth == 2 * cell + w ? own.x[i] : 0) : eighth / 2 == cell ? own.x[w] : 0;
       }
+      multiply_cell(of[cell / 2][i], codes, x);
     }
   }
   #pragma unroll
-  for (int j = 0; j < 2; ++j) {
-    const int cell = HALVES == 2 ? lane % 4 : lane % 2 * 2 + j, half = HALVES == 2 ? j : 0;
-    const float sum = HALVES == 2 || lane % 4 < 2 ? row.sums[slot * 4 + cell][half] : 0.0f;
+  for (int c = 0; c < 2; ++c) {
+    CellScales scales;
+    cell_scales(from, lane % 4, eighth + c * 8, scales);
     #pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      CellScales scales;
-      cell_scales(from, cell, eighth + c * 8, scales);
-      const float first = of[0][0][c * 2 + j] + of[1][0][c * 2 + j], second = of[0][1][c * 2 + j] + of[1][1][c * 2 + j];
-      const float code = first + (NIBBLES == 2 ? 16.0f * second : HALVES == 2 ? second : 0.0f);
-      total[c] += scales.factor[half] * code + scales.offset[half] * sum;
+    for (int h = 0; h < HALVES; ++h) {
+      const int first = HALVES == 2 ? h : 0, low_of = HALVES == 2 ? h : 1;
+      const code_sum_t high = of[0][0][c * 2 + first] + of[1][0][c * 2 + first];
+      const code_sum_t low = of[0][HALVES - 1][c * 2 + low_of] + of[1][HALVES - 1][c * 2 + low_of];
+      total[c] += scales.factor[h] * (own.unit * both_products(high, low));
+      if (OFFSETS) total[c] += scales.offset[h] * own.sum;
     }
   }
 }
@@ -222,10 +319,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
   for (int lap = 0; lap < LAPS; ++lap) ask_group(args, blockIdx.x + lap * BLOCKS, lap);
   Asking asking;
   if (READS_STEADY && warp == 0) early_epilogue(args, 0, (long)blockIdx.x * 16, 16, row.tile[0], asking);
+  float scale[PAIRS][VECTOR];
+  #pragma unroll
+  for (int pair = 0; pair < PAIRS; ++pair) {
+    if (NORMED) load_scales(args, input_of_pair(pair), scale[pair]);
+  }
   wait_for_kernels_ahead();
   prepare_inputs(args, in, 0, 1);
-  prepare_row(args, in, row);
-  __syncthreads();
+  SlotInputs own[PIECES];
+  prepare_row(args, in, scale, row, own);
   int lap = 0, turn = 0;
   #pragma unroll 1
   for (int group = blockIdx.x; group < COLUMNS / 16; group += BLOCKS, ++turn) {
@@ -237,7 +339,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
     #pragma unroll
     for (int p = 0; p < PIECES; ++p) {
       const int slot = warp * PIECES + p;
-      if (EVEN || slot < SLOTS) multiply_slot(row, (const char*)(ring + (lap * SLOTS + slot) * SLOT), slot, total);
+      hide(own[p]);
+      if (EVEN || slot < SLOTS) multiply_slot(own[p], (const char*)(ring + (lap * SLOTS + slot) * SLOT), total);
     }
     __syncwarp();  // all lanes have read
     if (TURNS > LAPS) ask_group(args, group + LAPS * BLOCKS, lap);
@@ -257,8 +360,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
 
 }  // namespace
 
-std::string cuda_codes_text() {
-  return std::string(kCodes);
+std::string cuda_codes_text(WeightFormat format) {
+  const BlockParts parts = block_parts(format);
+  if (parts.is_float) return std::string(kCodes) + std::string(kHalves);
+  return std::string(kCodes) + "\n#define CODE_TYPE " + (parts.has_offset() ? "\"u8\"" : "\"s8\"") +
+         std::string(kIntegers);
 }
 
 std::string cuda_block_slots_text() {

@@ -67,8 +67,9 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
   const std::span<const int> warps(kWarps);
   share_out(ceil_div(units, shape.splits), 1, kCudaTensorRun * 2 / run,
             blocks ? warps : warps.first(9), shape);
-  const int64_t parts_bytes =
-      cuda_tensor_parts_bytes(shape.threads / 32, shape.rows) * (blocks ? 2 : 1);
+  const int64_t parts_bytes = blocks ? 2 * cuda_tensor_parts_bytes(shape.threads / 32, shape.rows) +
+                                           cuda_block_sums_bytes(shape)
+                                     : cuda_tensor_parts_bytes(shape.threads / 32, shape.rows);
   if (inputs_bytes + parts_bytes > kMostStaticShared) return false;
   const int64_t slot_bytes =
       blocks ? cuda_slot(blocks->format).bytes : kColumns * kCudaTensorRun * 2;
@@ -93,13 +94,11 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.pieces = ceil_div(slots, warps);
   shape.threads = 32 * ceil_div(slots, shape.pieces);
   const int64_t group_bytes = slots * cuda_slot(blocks.format).bytes;
-  const int64_t own = slots * 4 * CudaSlot::kInputs;
-  const int64_t halves = blocks.format == WeightFormat::kQ6_K ? 2 : 1;
-  const int64_t beside = shared_inputs_bytes(product, 1) + slots * CudaSlot::kCells * halves * 4 +
-                         kMostWarps * (2 * 16 + 1) * 4 + 2 * 16 * 4;
-  if (group_bytes + own + beside > sizes.most_shared || beside > kMostStaticShared) return false;
+  const int64_t beside =
+      shared_inputs_bytes(product, 1) + kMostWarps * (2 * 16 + 1) * 4 + 2 * 16 * 4;
+  if (group_bytes + beside > sizes.most_shared || beside > kMostStaticShared) return false;
   const auto together = [&](int64_t laps) {
-    return std::min(sizes.most_shared / (laps * group_bytes + own + beside),
+    return std::min(sizes.most_shared / (laps * group_bytes + beside),
                     2 * kThreadsTogether / shape.threads);
   };
   const bool more_than_once = groups > together(1) * kCudaMultiprocessors;
@@ -107,7 +106,7 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.together = std::min<int64_t>(together(shape.laps), 8);
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
-  shape.shared_bytes = shape.laps * group_bytes + own;
+  shape.shared_bytes = shape.laps * group_bytes;
   return true;
 }
 

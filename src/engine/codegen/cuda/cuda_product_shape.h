@@ -62,6 +62,12 @@ constexpr int64_t cuda_tensor_parts_bytes(int64_t warps, int64_t rows) {
   const int64_t padding = rows <= kProductRows ? 4 : 0;
   return warps * rows * (cuda_tensor_round(rows) + padding + 1) * 4;
 }
+// Likewise at most for the units and sums of x that weights in blocks multiply.
+constexpr int64_t cuda_block_sums_bytes(const CudaProductShape& shape) {
+  constexpr int64_t kCells = 4;  // of a piece
+  const int64_t rows = ceil_div(shape.rows, kProductRows) * kProductRows;
+  return shape.threads / 32 * shape.pieces * kCells * rows * 2 * 4;
+}
 // Bytes of the ring of the form kWarpgroups.
 constexpr int64_t cuda_warpgroup_ring_bytes(const CudaProductShape& shape) {
   return shape.laps * (shape.columns + shape.rows) * kCudaTensorRun * 2;

@@ -213,8 +213,9 @@ TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
           const bool one = shape.form == CudaProductForm::kOneRow;
           EXPECT_TRUE(rows == 1 || !one);
           const int64_t slots = CudaSlot::count(inputs);
-          const int64_t own = one ? slots * CudaSlot::kCells * 2 * 4 + 16 * 33 * 4 + 128
-                                  : 2 * cuda_tensor_parts_bytes(shape.threads / 32, shape.rows);
+          const int64_t own = one ? 16 * 33 * 4 + 128
+                                  : 2 * cuda_tensor_parts_bytes(shape.threads / 32, shape.rows) +
+                                        cuda_block_sums_bytes(shape);
           EXPECT_LE(own + shape.shared_bytes, (target == "sm_90a" ? 227 : 99) * 1024);
           EXPECT_GE(shape.threads / 32 * shape.pieces * shape.splits, slots);
           const int64_t columns = tile_count(product.packing) * product.packing.tile;

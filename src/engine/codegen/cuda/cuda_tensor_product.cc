@@ -161,32 +161,6 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
 }
 )";
 
-// Weights are the left operand of mma.m16n8k16, 16 columns of them, and up to 8 rows of x the right
-// one. Which of 32 inputs stands where in k is free as long as both sides agree: a thread's place
-// in the fragments, k = 2q, 2q + 1, 2q + 8, 2q + 9 of two of them, has the inputs 8q to 8q + 7,
-// which lie side by side. x is the sum of two values of the weight's type, so that 16 bits of bf16
-// or 22 of fp16 are left of an input; of more than 8 rows it is one, as a library has it. In fp16
-// an input beyond 65504 makes its row's products NaN. A copy of a warp reads four columns' RUN
-// inputs, 128 bytes each: whole lines, without which an H200 reads a quarter slower.
-constexpr std::string_view kFragments = R"(
-// x stands in GROUPS of 8 rows. READY: it lies in memory as it is multiplied.
-struct Fragment { unsigned high[4], low[4]; };
-// x times the norm's weight in the weight's type, and the sum of its squares.
-__device__ __forceinline__ void pack_part(float (&x)[VECTOR], const float (&scale)[VECTOR], float& square, Fragment& to) {
-  #pragma unroll
-  for (int v = 0; v < VECTOR; ++v) {
-    if (NORMED) square += x[v] * x[v], x[v] *= scale[v];
-  }
-  #pragma unroll
-  for (int w = 0; w < 4; ++w) {
-    const unsigned high = to.high[w] = pack(x[2 * w], x[2 * w + 1]);
-    if (!PRECISE) continue;
-    to.low[w] = pack(x[2 * w] - from_half_word((unsigned short)(high & 0xffffu)),
-                     x[2 * w + 1] - from_half_word((unsigned short)(high >> 16)));
-  }
-}
-)";
-
 constexpr std::string_view kTensor = R"(
 // AT_ONCE: parts of 32 inputs of x in fp32 that a thread has registers for before it packs them.
 enum { PARTS = RUN / 32, AT_ONCE = PIECES * PARTS };
@@ -203,8 +177,35 @@ __device__ __forceinline__ bool is_there(int piece, int input) {
 }
 )";
 
-// Weights of 16 bits.
+// Weights of 16 bits are the left operand of mma.m16n8k16, 16 columns of them, and up to 8 rows of
+// x the right one. Which of 32 inputs stands where in k is free as long as both sides agree: a
+// thread's place in the fragments, k = 2q, 2q + 1, 2q + 8, 2q + 9 of two of them, has the inputs 8q
+// to 8q + 7, which lie side by side. x is the sum of two values of the weight's type, so that 16
+// bits of bf16 or 22 of fp16 are left of an input; of more than 8 rows it is one, as a library has
+// it. In fp16 an input beyond 65504 makes its row's products NaN. A copy of a warp reads four
+// columns' RUN inputs, 128 bytes each: whole lines, without which an H200 reads a quarter slower.
 constexpr std::string_view kWideSlots = R"(
+// x stands in GROUPS of 8 rows. READY: it lies in memory as it is multiplied.
+struct Fragment { unsigned high[4], low[4]; };
+// x times the norm's weight in the weight's type, and the sum of its squares.
+__device__ __forceinline__ void pack_part(float (&x)[VECTOR], const float (&scale)[VECTOR], float& square, Fragment& to) {
+  #pragma unroll
+  for (int v = 0; v < VECTOR; ++v) {
+    if (NORMED) square += x[v] * x[v], x[v] *= scale[v];
+  }
+  #pragma unroll
+  for (int w = 0; w < 4; ++w) {
+    const unsigned high = to.high[w] = pack(x[2 * w], x[2 * w + 1]);
+    if (!PRECISE) continue;
+    to.low[w] = pack(x[2 * w] - from_half_word((unsigned short)(high & 0xffffu)),
+                     x[2 * w + 1] - from_half_word((unsigned short)(high >> 16)));
+  }
+}
+template <typename T>
+__device__ __forceinline__ void take_inputs(const T* from, bool there, Fragment& to) {
+  const uint4 v = there ? *(const uint4*)from : make_uint4(0, 0, 0, 0);
+  to.high[0] = v.x, to.high[1] = v.y, to.high[2] = v.z, to.high[3] = v.w;
+}
 // A piece's slot of 16 columns: CHUNKS of 16 bytes of a column, in COPIES.
 enum { CHUNKS = RUN / 8, SLOT = GRAIN * CHUNKS, COPIES = SLOT / 32, COLUMNS_A_COPY = 32 / CHUNKS, STEP = GRAIN * PITCH };
 typedef weight_t slot_t;
@@ -298,14 +299,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
         load_inputs(from, is_there(p / PARTS, at) ? at : PITCH, own[i / GROUPS][g]);
         continue;
       }
-      const bool there = is_there(p / PARTS, at) && at < INPUTS;
-      uint4 v = make_uint4(0, 0, 0, 0);
-      if (there && !APART) v = *(const uint4*)(from + at);
-      if (there && APART) {
-        const uint2 a = *(const uint2*)(from + at), b = *(const uint2*)(from + at + own_input(4));
-        v = make_uint4(a.x, a.y, b.x, b.y);
-      }
-      x[g][p].high[0] = v.x, x[g][p].high[1] = v.y, x[g][p].high[2] = v.z, x[g][p].high[3] = v.w;
+      take_inputs(from + at, is_there(p / PARTS, at) && at < INPUTS, x[g][p]);
     }
     if (READY) continue;
     #pragma unroll
@@ -324,7 +318,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     const int row = g * 8 + lane / 4;
     if (lane % 4 == 0 && row < ROWS) both[0].squares[warp][row] = both[BUFFERS - 1].squares[warp][row] = square[g];
   }
-  InputSums sums;
+  __shared__ InputSums all_sums[WARPS];
+  InputSums& sums = all_sums[warp];
   sum_inputs(x, sums);
   int lap = 0, turn = 0;
   for (int first = begin; first < end; first += ROUND, ++turn) {
@@ -386,7 +381,7 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
   const std::string element = cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
   if (shape.form == CudaProductForm::kOneRow) {
     return fmt::format(
-               "\nenum {{ PIECES = {}, TOGETHER = {}, PRECISE = 1, WHOLE = 0, COLUMNS = {}, LAPS = "
+               "\nenum {{ PIECES = {}, TOGETHER = {}, WHOLE = 0, COLUMNS = {}, LAPS = "
                "{}, BLOCKS = {}, "
                "TURNS = {}, EVEN = {} }};\n",
                shape.pieces, shape.together, tile_count(product.packing) * product.packing.tile,
@@ -402,7 +397,7 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
   const bool whole = shape.threads / 32 * shape.pieces == split_pieces &&
                      split_pieces * shape.splits * run == pitch;
   const bool precise = shape.rows <= kProductRows;
-  const bool ready = !precise && !product.has_prologue && product.inputs % 8 == 0 &&
+  const bool ready = !precise && !in_blocks && !product.has_prologue && product.inputs % 8 == 0 &&
                      kernel.buffers[product.x].dtype == weight;
   return fmt::format(
              "\nenum {{ COLUMNS = {}, GRAIN = {}, BLOCKS = {}, PIECES = {}, LAPS = {}, DEPTH = "
@@ -423,13 +418,14 @@ int64_t cuda_tensor_epilogue_lanes(const CudaProductShape& shape) {
 
 std::string cuda_tensor_run(const CudaProductShape& shape, const Kernel& kernel,
                             const ProductKernel& product) {
-  const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
-  const std::string common =
-      std::string(kCopies) + std::string(kFragments) + (in_blocks ? cuda_codes_text() : "");
-  if (shape.form == CudaProductForm::kOneRow) return common + cuda_one_row_text();
-  return common + std::string(kRing) +
+  const auto& blocks = kernel.buffers[product.weight].blocks;
+  const std::string slots = blocks ? cuda_codes_text(blocks->format) : "";
+  if (shape.form == CudaProductForm::kOneRow) {
+    return std::string(kCopies) + slots + cuda_one_row_text();
+  }
+  return std::string(kCopies) + slots + std::string(kRing) +
          std::string(cuda_tensor_epilogue_lanes(shape) == 32 ? kFinishFew : kFinishMany) +
-         std::string(kTensor) + (in_blocks ? cuda_block_slots_text() : std::string(kWideSlots)) +
+         std::string(kTensor) + (blocks ? cuda_block_slots_text() : std::string(kWideSlots)) +
          std::string(kTensorRun);
 }
 

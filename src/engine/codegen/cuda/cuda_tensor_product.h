@@ -15,7 +15,7 @@ std::string cuda_tensor_run(const CudaProductShape& shape, const Kernel& kernel,
                             const ProductKernel& product);
 // Parts of it for weights in blocks, behind cuda_slot_text(): what all have, then the slots of the
 // form kTensor, or the entry of the form kOneRow.
-std::string cuda_codes_text();
+std::string cuda_codes_text(WeightFormat format);
 std::string cuda_block_slots_text();
 std::string cuda_one_row_text();
 // Likewise of the form kWarpgroups, whose entries are assay_run and, where the rows aren't there as

@@ -229,16 +229,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
       unsigned words[4];
       #pragma unroll
       for (int p = 0; p < 4; ++p) {
-        float values[2] = {};
-        #pragma unroll
-        for (int n = NIBBLES - 1; n >= 0; --n) {
-          const unsigned pair = c == 0 ? codes.a[n][p] : codes.b[n][p];
-          values[0] = values[0] * 16.0f + from_bf16((unsigned short)(pair & 0xffffu));
-          values[1] = values[1] * 16.0f + from_bf16((unsigned short)(pair >> 16));
-        }
         const int half = HALVES == 2 ? p / 2 : 0;
-        words[p] = pack(values[0] * scales.factor[half] + scales.offset[half],
-                        values[1] * scales.factor[half] + scales.offset[half]);
+        words[p] = pack(code_value(codes, c, 2 * p) * scales.factor[half] + scales.offset[half],
+                        code_value(codes, c, 2 * p + 1) * scales.factor[half] + scales.offset[half]);
       }
       unsigned short* column = to + (long)(lane / 4 + c * 8) * PITCH + cell * 32 + lane % 4 * 4;
       *(uint2*)column = make_uint2(words[0], words[1]);
