@@ -332,7 +332,8 @@ inline void simt_mma(float& d0, float& d1, float& d2, float& d3, unsigned a0, un
 }
 constexpr auto ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32 = simt_mma<simt_bf16>;
 constexpr auto ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32 = simt_mma<simt_f16>;
-// Of mma.m16n8k32 the same with bytes: of the inner dimension 4 t to 4 t + 3, and these plus 16.
+// The same with bytes, as mma.m16n8k32 has them: of the inner dimension 4 t to 4 t + 3, and these
+// plus 16.
 template <typename CODE>
 inline void simt_integer_mma(int& d0, int& d1, int& d2, int& d3, unsigned a0, unsigned a1,
                              unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
