@@ -33,10 +33,19 @@ std::vector<float> random_values(Random& random, int64_t count) {
   return values;
 }
 
-// x . w^T, x computed by another node.
-Graph product_graph(int64_t inputs, int64_t outputs, WeightFormat format) {
-  const GraphBuilder::MixedWeights weights{
+std::vector<int32_t> some_order(int64_t inputs) {
+  std::vector<int32_t> order(static_cast<size_t>(inputs));
+  for (int64_t i = 0; i < inputs; ++i) {
+    order[static_cast<size_t>(i)] = static_cast<int32_t>(i * 5 % inputs);
+  }
+  return order;
+}
+
+// x . w^T, x computed by another node. `order`: TensorView::input_order, of the weight.
+Graph product_graph(int64_t inputs, int64_t outputs, WeightFormat format, const int32_t* order) {
+  GraphBuilder::MixedWeights weights{
       {{"table", Shape{1, inputs}}, {"w.weight", Shape{outputs, inputs}, format}}};
+  weights.specs.back().input_order = order;
   GraphBuilder graph(weights, DType::kF32, false, false);
   const auto x = graph.add(OpKind::kEmbedding, {graph.ids(), graph.weight("table")});
   auto built = graph.finish({graph.linear(x, "w", false, WeightLayout::kOutIn)});
@@ -47,6 +56,7 @@ Graph product_graph(int64_t inputs, int64_t outputs, WeightFormat format) {
 struct ProductCase {
   WeightFormat format;
   int64_t inputs, rows, outputs = kOutputs;
+  bool ordered = false;  // stored inputs have an order of their own
   // More rows than a kernel for a few takes, in a step that is for any number.
   bool any_rows() const { return rows > 16; }
 };
@@ -67,6 +77,9 @@ std::vector<ProductCase> product_cases() {
   }
   cases.push_back({WeightFormat::kQ4_0, 96, 1, kTurns});
   cases.push_back({WeightFormat::kQ6_K, 3072, 1, kManyOutputs});
+  for (const int64_t rows : {1, 8, 12, 19}) {
+    cases.push_back({WeightFormat::kInt4_G64, 1152, rows, kOutputs, true});
+  }
   return cases;
 }
 // Every format of blocks, with a last slot that isn't full where its blocks allow one.
@@ -76,11 +89,13 @@ std::vector<ProductCase> decoded_cases() {
     if (!t.in_blocks()) continue;
     cases.push_back({t.format, t.block_values == 32 ? 864 : t.block_values * 9, 19});
   }
+  cases.push_back({WeightFormat::kInt4_G128, 1152, 19, kOutputs, true});
   return cases;
 }
 std::string name_of(const ProductCase& of) {
   return fmt::format("{}_{}_inputs_{}_rows{}", traits(of.format).name, of.inputs, of.rows,
-                     of.outputs == kOutputs ? "" : fmt::format("_{}_outputs", of.outputs));
+                     of.outputs == kOutputs ? "" : fmt::format("_{}_outputs", of.outputs)) +
+         (of.ordered ? "_ordered" : "");
 }
 
 class CudaProducts : public testing::TestWithParam<ProductCase> {
@@ -132,9 +147,11 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
   // The same of random blocks, whose values become `values`.
   static std::vector<std::byte> in_slots(Random& random, WeightFormat format, int64_t outputs,
                                          int64_t inputs, const Packing& packing,
+                                         std::span<const int32_t> order,
                                          std::vector<float>& values) {
     const auto blocks = random_blocks(random, format, Shape{outputs, inputs});
-    const TensorView view(blocks.data(), format, Shape{outputs, inputs});
+    TensorView view(blocks.data(), format, Shape{outputs, inputs});
+    if (!order.empty()) view.input_order = order.data();
     for (int64_t o = 0; o < outputs; ++o) decode_row(view, o, values.data() + o * inputs);
     const int64_t groups = tile_count(packing) * packing.tile / CudaSlot::kColumns;
     const auto bytes = static_cast<size_t>(cuda_group_bytes(format, inputs));
@@ -148,6 +165,8 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
       }
       pack_cuda_group(format, columns, inputs, slots.data() + static_cast<size_t>(group) * bytes);
     }
+    const auto behind = std::as_bytes(order);
+    slots.insert(slots.end(), behind.begin(), behind.end());
     return slots;
   }
 
@@ -177,9 +196,10 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
 };
 
 TEST_P(CudaProducts, EqualSumsInDouble) {
-  const auto [format, inputs, rows, outputs] = GetParam();
+  const auto [format, inputs, rows, outputs, ordered] = GetParam();
   const bool in_blocks = traits(format).in_blocks();
-  const Graph graph = product_graph(inputs, outputs, format);
+  const std::vector<int32_t> order = ordered ? some_order(inputs) : std::vector<int32_t>();
+  const Graph graph = product_graph(inputs, outputs, format, ordered ? order.data() : nullptr);
   Specialization dims_known{.batch = rows, .q_len = 1, .kv_len = {}, .capacity = {}};
   if (GetParam().any_rows()) dims_known = {};
   const auto kernel = lower(graph, graph.nodes.back(), dims_known, TileLayout::kRows);
@@ -194,9 +214,9 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
     for (float& value : x) value = bf16_to_f32(f32_to_bf16(value));
   }
   std::vector<float> weights = random_values(random, outputs * inputs);
-  const auto packed = in_blocks
-                          ? in_slots(random, format, outputs, inputs, product.packing, weights)
-                          : in_rows(weights, inputs, traits(format).element, product.packing);
+  const auto packed =
+      in_blocks ? in_slots(random, format, outputs, inputs, product.packing, order, weights)
+                : in_rows(weights, inputs, traits(format).element, product.packing);
   std::vector<float> out(static_cast<size_t>(rows * outputs), std::nanf(""));
   const DimValues dims{.batch = rows, .q_len = 1, .kv_len = rows};
   const int64_t sizes[] = {rows, 1, rows, rows};
@@ -232,8 +252,9 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
 // Weights in blocks as the library gets them: all values, in the order of the packed columns.
 class CudaDecodedWeights : public CudaProducts {};
 TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
-  const auto [format, inputs, rows, outputs] = GetParam();
-  const Graph graph = product_graph(inputs, outputs, format);
+  const auto [format, inputs, rows, outputs, ordered] = GetParam();
+  const std::vector<int32_t> order = ordered ? some_order(inputs) : std::vector<int32_t>();
+  const Graph graph = product_graph(inputs, outputs, format, ordered ? order.data() : nullptr);
   const auto kernel = lower(graph, graph.nodes.back(), {}, TileLayout::kRows);
   ASSERT_TRUE(kernel) << kernel.error().message;
   const auto& product = std::get<ProductKernel>(kernel->body);
@@ -243,7 +264,7 @@ TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
 
   Random random(static_cast<uint64_t>(inputs));
   std::vector<float> weights(static_cast<size_t>(outputs * inputs));
-  const auto slots = in_slots(random, format, outputs, inputs, product.packing, weights);
+  const auto slots = in_slots(random, format, outputs, inputs, product.packing, order, weights);
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
   const int64_t pitch = Packing::padded_inputs(inputs);
   std::vector<uint16_t> decoded(static_cast<size_t>(columns * pitch), 0x7fff);  // NaN
@@ -305,6 +326,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CudaProducts,
                                                          "int4_g32_96_inputs_3_rows",
                                                          "int4_g64_128_inputs_1_rows",
                                                          "int4_g128_128_inputs_8_rows",
+                                                         "int4_g64_1152_inputs_1_rows_ordered",
+                                                         "int4_g64_1152_inputs_12_rows_ordered",
                                                          "fp8_g32_96_inputs_3_rows",
                                                          "fp8_g128_128_inputs_1_rows",
                                                          "q4_0_96_inputs_1_rows_40000_outputs",

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "cuda_driver.h"
+#include "engine/model/tiny_quantized.h"
 #include "engine/session/tiny_gguf_file.h"
 
 namespace assay::engine {
@@ -239,6 +240,37 @@ INSTANTIATE_TEST_SUITE_P(All, CudaBlocks,
                               name_of({1, Form::kSpecialised, 1})},
                              {name_of({0, Form::kEager, 3}), name_of({2, Form::kSymbolic, 3})})),
                          [](const auto& test) { return name_of(test.param); });
+
+// GPTQ's act-order: x is read in the order of the stored inputs, by products of few rows and many.
+TEST(CudaActOrder, GivesTheLogitsOfItsValues) {
+  if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  const TinyQuantized made({.method = QuantizationMethod::kGptq, .group = 64, .act_order = true});
+  SessionOptions options{.cache = CacheKind::kStatic, .dtype = DType::kF32, .threads = 2};
+  auto processor = Session::open(made.folder(), options);
+  ASSERT_TRUE(processor) << processor.error().message;
+  options.dtype = {};
+  options.gpu = 0;
+  options.compile.prefill = options.compile.decode = true;
+  options.compile.kernel_cache = test::kernels_of_all_cases();
+  auto gpu = Session::open(made.folder(), options);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  EXPECT_EQ(gpu->model().block_formats(), "int4_g64");
+  const PromptBatch batch = some_prompts(23, 1);
+  const auto check = [&] {
+    const std::vector<float> found(gpu->logits().begin(), gpu->logits().end());
+    const std::vector<float> expected(processor->logits().begin(), processor->logits().end());
+    EXPECT_LT(logits_distance(found, expected), 0.03);
+  };
+  for (Session* session : {&*processor, &*gpu}) {
+    ASSERT_TRUE(session->prepare(batch.batch, batch.padded_len + 2));
+    const auto ran = session->prefill(batch);
+    ASSERT_TRUE(ran) << ran.error().message;
+  }
+  check();
+  ASSERT_TRUE(processor->decode(std::vector<int32_t>{7}));
+  ASSERT_TRUE(gpu->decode(std::vector<int32_t>{7}));
+  check();
+}
 
 // Sizes that products in e4m3 may have.
 const Family kEven = {

@@ -34,6 +34,7 @@ struct KernelBuffer {
   struct Blocks {
     WeightFormat format = WeightFormat::kQ8_0;
     int64_t row_values = 0;
+    bool ordered = false;  // stored inputs have another order: TensorView::input_order
   };
   std::optional<Blocks> blocks = {};
 };

@@ -39,15 +39,18 @@ Status Model::check_fp8_weights() const {
   return bad_input("dtype fp8: expected weights of fp16 or bf16, found {}", formats);
 }
 
-// bad_input: kernels of a GPU read inputs in their own order.
-Status Model::check_formats() const {
+// bad_input: kernels of a GPU read a table's rows in their own order.
+Status Model::check_tables() const {
   if (device_->info().kind == "cpu") return {};
-  for (const TensorSpec& spec : weights_->tensors()) {
-    if (spec.input_order == nullptr) continue;
+  for (const Node& node : graph_.nodes) {
+    if (node.op != OpKind::kEmbedding) continue;
+    const auto* table = std::get_if<WeightSource>(&graph_.values[node.inputs[1]].source);
+    if (table == nullptr || table->input_order == nullptr) continue;
     return bad_input(
-        "weights: expected inputs in their own order on a GPU, found another order (act-order) in "
+        "weights: expected an embedding in its own order on a GPU, found another order (act-order) "
+        "in "
         "{}; dtype fp16 or bf16 converts all when they are loaded",
-        spec.name);
+        table->tensors.front());
   }
   return {};
 }
@@ -64,8 +67,8 @@ Status Model::build(Checkpoint checkpoint) {
   ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options_.dtype, weight_memory_));
   weights_ = std::make_unique<Weights>(std::move(loaded));
   ASSAY_CHECK(check_fp8_weights());
-  ASSAY_CHECK(check_formats());
   ASSAY_TRY(graph_, make_graph(options_.logits, options_.fp8));
+  ASSAY_CHECK(check_tables());
   ASSAY_TRY(eager_, device_->make_eager(graph_, *weights_));
   return {};
 }

@@ -94,7 +94,7 @@ class Model {
       : options_(options), device_(std::move(device)) {}
   Status check_fp8() const;
   Status check_fp8_weights() const;
-  Status check_formats() const;
+  Status check_tables() const;
   Status build(Checkpoint checkpoint);
   Result<Graph> make_graph(LogitsOf logits, Fp8 fp8) const;
 

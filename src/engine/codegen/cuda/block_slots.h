@@ -44,7 +44,9 @@ struct CudaSlot {
 // The format must be one of blocks.
 CudaSlot cuda_slot(WeightFormat format);
 
-// The bytes of 16 columns. `inputs`: whole blocks.
+// The bytes of 16 columns. `inputs`: whole blocks. Behind a weight's last group lies the order of
+// its inputs, if they have one of their own: for each stored input int32, as
+// TensorView::input_order.
 int64_t cuda_group_bytes(WeightFormat format, int64_t inputs);
 // columns[c]: the blocks of column c, or null for zeros. `to`: cuda_group_bytes().
 void pack_cuda_group(WeightFormat format,

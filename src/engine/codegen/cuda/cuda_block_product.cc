@@ -226,7 +226,7 @@ __device__ __forceinline__ void prepare_row(const Args& args, const Inputs& in, 
   const int lane = lane_of_thread(), eighth = lane / 4;
   float x[PAIRS][VECTOR], square = 0.0f;  // all are asked for before any is used
   #pragma unroll
-  for (int pair = 0; pair < PAIRS; ++pair) load_inputs(from, input_of_pair(pair), x[pair]);
+  for (int pair = 0; pair < PAIRS; ++pair) load_inputs(args, from, input_of_pair(pair), x[pair]);
   Fragment part;
   #pragma unroll
   for (int p = 0; p < PIECES; ++p) {

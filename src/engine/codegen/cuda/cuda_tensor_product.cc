@@ -296,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
       const int p = q + i / GROUPS, g = i % GROUPS, row = g * 8 + lane / 4, at = input_of(p / PARTS, p % PARTS);
       const auto* from = row_of(args, in, first_row(), row < rows ? row : 0);  // nobody asks for the sums of another
       if (!READY) {
-        load_inputs(from, is_there(p / PARTS, at) ? at : PITCH, own[i / GROUPS][g]);
+        load_inputs(args, from, is_there(p / PARTS, at) ? at : PITCH, own[i / GROUPS][g]);
         continue;
       }
       take_inputs(from + at, is_there(p / PARTS, at) && at < INPUTS, x[g][p]);

@@ -206,7 +206,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Ar
 }}
 )";
 
-// All values of a weight in blocks, in the weight's type, [columns, PITCH]: a warp takes a slot.
+// All values of a weight in blocks, in the weight's type, [columns, PITCH], inputs in their own
+// order: a warp takes a slot.
 constexpr std::string_view kDecode = R"(
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args args) {
   let_next_begin();
@@ -216,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
   if (group >= COLUMNS / 16) return;
   const int first = (int)(number % SLOTS) * 128;
   const char* slot = (const char*)args.buffers[WEIGHT] + number * SLOT_BYTES;
-  unsigned short* to = (unsigned short*)args.workspace + group * 16 * PITCH + first;
+  unsigned short* to = (unsigned short*)args.workspace + group * 16 * PITCH;
   #pragma unroll
   for (int cell = 0; cell < 4; ++cell) {
     if (first + cell * 32 >= INPUTS) break;
@@ -233,9 +234,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
         words[p] = pack(code_value(codes, c, 2 * p) * scales.factor[half] + scales.offset[half],
                         code_value(codes, c, 2 * p + 1) * scales.factor[half] + scales.offset[half]);
       }
-      unsigned short* column = to + (long)(lane / 4 + c * 8) * PITCH + cell * 32 + lane % 4 * 4;
-      *(uint2*)column = make_uint2(words[0], words[1]);
-      *(uint2*)(column + 16) = make_uint2(words[2], words[3]);
+      unsigned short* column = to + (long)(lane / 4 + c * 8) * PITCH;
+      const int at = first + cell * 32 + lane % 4 * 4;
+      if (ORDERED) {
+        #pragma unroll
+        for (int v = 0; v < 8; ++v) {
+          column[input_order(args)[at + own_input(v)]] = (unsigned short)(words[v / 2] >> v % 2 * 16 & 0xffffu);
+        }
+        continue;
+      }
+      *(uint2*)(column + at) = make_uint2(words[0], words[1]);
+      *(uint2*)(column + at + 16) = make_uint2(words[2], words[3]);
     }
   }
 }

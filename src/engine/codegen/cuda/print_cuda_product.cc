@@ -45,6 +45,21 @@ __device__ __forceinline__ void load_inputs(const float* row, int at, float (&x)
     for (int v = 0; v < VECTOR; ++v) x[v] = at + v < INPUTS ? row[at + v] : 0.0f;
   }
 }
+// The same of inputs in the order of the weight's, if that isn't theirs.
+__device__ __forceinline__ float widen_input(float x) { return x; }
+__device__ __forceinline__ float widen_input(unsigned short x) { return from_half_word(x); }
+__device__ __forceinline__ const int* input_order(const Args& args) {
+  return (const int*)((const char*)args.buffers[WEIGHT] + ORDER_AT);
+}
+template <typename T>
+__device__ __forceinline__ void load_inputs(const Args& args, const T* row, int at, float (&x)[VECTOR]) {
+  if (!ORDERED) return load_inputs(row, at, x);
+  #pragma unroll
+  for (int v = 0; v < VECTOR; ++v) {
+    const int stored = at + own_input(v);
+    x[v] = stored < INPUTS ? widen_input(row[input_order(args)[stored]]) : 0.0f;
+  }
+}
 // Sums over the warp of each of N values, a power of two up to 32: the lane's is that of the value
 // lane / (32 / N).
 template <int N>
@@ -240,14 +255,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
 std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
                        const CudaProductShape& shape) {
   const DType dtype = kernel.buffers[product.weight].dtype;
+  const auto& blocks = kernel.buffers[product.weight].blocks;
+  const int64_t groups = tile_count(product.packing) * product.packing.tile / CudaSlot::kColumns;
   const std::string sizes = fmt::format(
       "\ntypedef {} weight_t;\n"
       "enum {{ INPUTS = {}, PITCH = {}, ROWS = {}, WEIGHT = {}, NORMED = {}, VECTOR = 16 / "
-      "sizeof(weight_t), APART = {} }};\n"
+      "sizeof(weight_t), APART = {}, ORDERED = {} }};\n"
+      "#define ORDER_AT {}L\n"
       "#define EPSILON ((float){:.9g})\n",
       element_type(dtype, "unsigned short"), product.inputs, Packing::padded_inputs(product.inputs),
-      shape.rows, product.weight, product.norm ? 1 : 0,
-      kernel.buffers[product.weight].blocks ? 1 : 0, product.norm ? product.norm->eps : 0.0);
+      shape.rows, product.weight, product.norm ? 1 : 0, blocks ? 1 : 0,
+      blocks && blocks->ordered ? 1 : 0,
+      blocks ? groups * cuda_group_bytes(blocks->format, product.inputs) : 0,
+      product.norm ? product.norm->eps : 0.0);
   if (shape.form == CudaProductForm::kWarpgroups) {
     return sizes + cuda_warpgroup_constants(shape, product);
   }
@@ -290,8 +310,9 @@ std::string place_text(const Kernel& kernel, const ProductKernel& product) {
   const bool whole = product.inputs % 8 == 0 && !kernel.buffers[product.weight].blocks &&
                      weight.dtype == kernel.buffers[product.weight].dtype;
   // Four at a time.
-  const bool steps =
-      weight.dtype == DType::kF32 && kernel.buffers[product.weight].blocks.has_value();
+  const auto& blocks = kernel.buffers[product.weight].blocks;
+  const bool ordered = blocks && blocks->ordered;
+  const bool steps = weight.dtype == DType::kF32 && blocks && !ordered;
   return head +
          fmt::format("  return {} + {} * INPUTS;\n}}\n", x.name, printer.expression(norm.x_row)) +
          fmt::format(
@@ -312,12 +333,12 @@ std::string place_text(const Kernel& kernel, const ProductKernel& product) {
                    "    scale[v] = four.x, scale[v + 1] = four.y, scale[v + 2] = four.z, scale[v + "
                    "3] = four.w;\n"
                    "  }\n"
-                 : fmt::format(
-                       "  #pragma unroll\n"
-                       "  for (int v = 0; v < VECTOR; ++v) {{\n"
-                       "    scale[v] = at + v < INPUTS ? {}(weight[at + own_input(v)]) : 0.0f;\n"
-                       "  }}\n",
-                       widened),
+                 : fmt::format("  #pragma unroll\n"
+                               "  for (int v = 0; v < VECTOR; ++v) {{\n"
+                               "    const int stored = at + own_input(v);\n"
+                               "    scale[v] = stored < INPUTS ? {}(weight[{}]) : 0.0f;\n"
+                               "  }}\n",
+                               widened, ordered ? "input_order(args)[stored]" : "stored"),
              whole ? 1 : 0);
 }
 

@@ -75,7 +75,8 @@ void mark_blocks(const Graph& graph, const Node& node, TileLayout layout, Kernel
         (layout == TileLayout::kPanels && !multiplied)) {
       continue;
     }
-    kernel.buffers[i].blocks = {weight->format, value.type.shape.back().factor()};
+    kernel.buffers[i].blocks = {weight->format, value.type.shape.back().factor(),
+                                weight->input_order != nullptr};
     if (multiplied && layout == TileLayout::kRows) kernel.buffers[i].dtype = DType::kBF16;
   }
 }

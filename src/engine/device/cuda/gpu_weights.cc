@@ -2,6 +2,7 @@
 #include "engine/device/cuda/gpu_weights.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "engine/codegen/cuda/fp8_product.h"
@@ -58,8 +59,13 @@ Result<Address> GpuWeights::address(const WeightSource& source, const WeightBind
 Result<GpuBlock> GpuWeights::product(const WeightSource& source, const WeightBinding& binding) {
   const auto& [in_memory, packing] = *binding.product;
   const ProductPanels panels(weights_, source, in_memory, packing);
-  ASSAY_TRY(GpuBlock block,
-            GpuBlock::allocate(driver_, static_cast<size_t>(panels.count()) * panels.bytes()));
+  const size_t panels_bytes = static_cast<size_t>(panels.count()) * panels.bytes();
+  std::span<const int32_t> order;
+  if (source.input_order != nullptr) {
+    const Shape& shape = weights_.view(source.tensors.front()).shape;
+    order = {source.input_order, static_cast<size_t>(shape[1])};
+  }
+  ASSAY_TRY(GpuBlock block, GpuBlock::allocate(driver_, panels_bytes + order.size_bytes()));
   const auto most = std::max<int64_t>(static_cast<int64_t>(Staging::kMost / panels.bytes()), 1);
   for (int64_t first = 0; first < panels.count(); first += most) {
     const int64_t count = std::min(most, panels.count() - first);
@@ -68,6 +74,11 @@ Result<GpuBlock> GpuWeights::product(const WeightSource& source, const WeightBin
     panels.pack(pool_, first, count, half.data());
     ASSAY_CHECK(
         staging_.send(block.address() + static_cast<size_t>(first) * panels.bytes(), bytes));
+  }
+  // Where block_slots.h has it: a kernel's columns are those of the panels.
+  if (!order.empty()) {
+    assert(panels.count() * Packing::kPanel == tile_count(packing) * packing.tile);
+    ASSAY_CHECK(driver_.upload(block.address() + panels_bytes, std::as_bytes(order)));
   }
   return block;
 }
