@@ -295,6 +295,53 @@ TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
   }
 }
 
+// A table of embeddings in blocks, whose rows several blocks of the launch share.
+class CudaTables : public CudaProducts {};
+TEST_P(CudaTables, RowsAreTheBlocksValues) {
+  const auto [format, inputs, rows, outputs, ordered] = GetParam();
+  const GraphBuilder::MixedWeights weights{{{"table", Shape{outputs, inputs}, format}}};
+  GraphBuilder builder(weights, DType::kF32, false, false);
+  const auto graph =
+      builder.finish({builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")})});
+  ASSERT_TRUE(graph) << graph.error().message;
+  const auto kernel = lower(*graph, graph->nodes.back(), {}, TileLayout::kRows);
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  void* module = nullptr;
+  ASSERT_NO_FATAL_FAILURE(load(*kernel, module));
+
+  Random random(static_cast<uint64_t>(inputs));
+  std::vector<float> values(static_cast<size_t>(outputs * inputs));
+  const auto slots = in_slots(random, format, outputs, inputs,
+                              {.segments = {outputs}, .layout = TileLayout::kRows}, {}, values);
+  const std::vector<int32_t> ids{3, 0, static_cast<int32_t>(outputs) - 1, 17};
+  const auto count = static_cast<int64_t>(ids.size());
+  std::vector<float> out(ids.size() * static_cast<size_t>(inputs), std::nanf(""));
+  const int64_t sizes[] = {count, 1, count, count};
+  Arguments arguments{on_device(ids.data(), ids.size() * 4), on_device(slots.data(), slots.size()),
+                      on_device(out.data(), out.size() * 4), on_device(sizes, sizeof sizes), 0};
+  const DimValues dims{.batch = count, .q_len = 1, .kv_len = count};
+  const std::vector<CudaLaunch> run = cuda_launches(*kernel, dims, count).run;
+  ASSERT_EQ(run.size(), 1);
+  EXPECT_GT(run.front().blocks_y, 1);
+  ASSERT_NO_FATAL_FAILURE(launch(module, run.front(), arguments));
+  ASSERT_EQ(driver_->download(out.data(), arguments.out, out.size() * 4), 0);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const size_t row = i / static_cast<size_t>(inputs), column = i % static_cast<size_t>(inputs);
+    const float expected =
+        values[static_cast<size_t>(ids[row]) * static_cast<size_t>(inputs) + column];
+    ASSERT_NEAR(out[i], expected, 1e-6f * std::abs(expected) + 1e-7f) << row << ", " << column;
+  }
+}
+std::vector<ProductCase> table_cases() {
+  std::vector<ProductCase> cases;
+  for (const FormatTraits& t : kFormats) {
+    if (t.in_blocks()) cases.push_back({t.format, 768, 4});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, CudaTables, testing::ValuesIn(table_cases()),
+                         [](const auto& test) { return name_of(test.param); });
 INSTANTIATE_TEST_SUITE_P(Formats, CudaDecodedWeights, testing::ValuesIn(decoded_cases()),
                          [](const auto& test) { return name_of(test.param); });
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaProducts,

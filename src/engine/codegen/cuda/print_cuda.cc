@@ -29,9 +29,12 @@ int64_t blocks_of_row(const Kernel& kernel, const RowsKernel& rows) {
   return width ? (*width + kColumns - 1) / kColumns : 1;
 }
 
-// Blocks that may share a row's columns, of a kernel that moves elements of wide rows alone.
+// Blocks that may share a row's columns, of a kernel that moves elements of wide rows alone. A
+// thread has one value of those that lie in blocks, each of which takes a chain of loads.
 int64_t blocks_of_columns(const Kernel& kernel, const RowsKernel& rows) {
-  constexpr int64_t kColumns = 1024, kWide = 8 * kColumns;
+  const bool in_blocks = std::ranges::any_of(
+      kernel.buffers, [](const KernelBuffer& buffer) { return buffer.blocks.has_value(); });
+  const int64_t columns = in_blocks ? kCudaThreads : 1024, wide = (in_blocks ? 2 : 8) * columns;
   int64_t width = 0;
   for (const ir::Stmt& stmt : rows.body) {
     const auto* loop = std::get_if<ir::Loop>(&stmt.node);
@@ -42,7 +45,7 @@ int64_t blocks_of_columns(const Kernel& kernel, const RowsKernel& rows) {
     }
     width = *extent;
   }
-  return width < kWide ? 1 : width / kColumns;
+  return width < wide ? 1 : width / columns;
 }
 
 // Text that decodes the weights in blocks that the kernel reads a value at a time, a namespace
