@@ -132,6 +132,7 @@ std::span<const ArmOption> arm_options() {
       {"bucket", "native", false, read_bucket},
       {"disabled_passes", "native", false, read_text},
       {"kernel_cache", "native", false, read_flag},
+      {"weight_cache", "native", false, read_flag},
       {"program", "native", true, read_text},
       {"device", "native", true, read_native_device},
       {"dtype", "native", true, read_arm_type},

@@ -31,6 +31,7 @@ models:
 #   bucket: 16              # pad prompts to a multiple of this (default: no padding)
 #   disabled_passes: "fuse_norm, merge_products"   # default: none
 #   kernel_cache: true      # false: each process compiles its own kernels
+#   weight_cache: false     # true: a processor's packed weights are kept on disk and mapped from there
 # Keys of torch arms: python (an interpreter, or $NAME for the value of a variable), device: auto | cpu |
 # cuda, attn_implementation, sdpa_kernel, step_times. Those that compile also have dynamic, recompile_limit,
 # torch_backend, fullgraph, compile_target, compile_phases, cudagraph_trees, mark_step_begin, keep_cache

@@ -100,12 +100,19 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
                        to_json_line(value));
     }
     if (!value.get<bool>()) compile.kernel_cache.reset();
+  } else if (name == "weight_cache") {
+    if (!value.is_boolean()) {
+      return bad_input("options.weight_cache: expected true or false, found {}",
+                       to_json_line(value));
+    }
+    compile.keeps_weights = value.get<bool>();
   } else {
     return bad_input(
         "options: expected device, dtype, quantization, fp8_head, fp8_fast_sums, fp8_always, "
         "logits, "
         "recompile_limit, "
-        "bucket, disabled_passes, split, kernel_cache, compiler or no_compiler, found {}",
+        "bucket, disabled_passes, split, kernel_cache, weight_cache, compiler or no_compiler, "
+        "found {}",
         name);
   }
   return {};

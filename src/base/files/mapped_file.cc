@@ -75,16 +75,40 @@ void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
   ::signal(signal, SIG_DFL);  // returning repeats the access
 }
 
+FileStamp stamp_of(const struct stat& info) {
+  const auto ns = [](const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  return {.inode = info.st_ino,
+          .size_bytes = static_cast<uint64_t>(info.st_size),
+          .modified_ns = ns(info.st_mtim),
+          .changed_ns = ns(info.st_ctim)};
+}
+
 }  // namespace
+
+std::string FileStamp::text() const {
+  return fmt::format("inode {} size {} modified {} changed {}", inode, size_bytes, modified_ns,
+                     changed_ns);
+}
+
+Result<FileStamp> file_stamp(const fs::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return unreadable(path);
+  return stamp_of(info);
+}
 
 Result<MappedFile> MappedFile::open(const fs::path& path) {
   ASSAY_TRY(const Descriptor file, open_regular(path));
+  return of(file.get(), path);
+}
+
+Result<MappedFile> MappedFile::of(int fd, const fs::path& path) {
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return unreadable(path);
+  if (::fstat(fd, &info) != 0) return unreadable(path);
   MappedFile mapped;
+  mapped.stamp_ = stamp_of(info);
   if (info.st_size == 0) return mapped;
   const auto size = static_cast<size_t>(info.st_size);
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) return unreadable(path);
   mapped.data_ = static_cast<const std::byte*>(data);
   mapped.size_ = size;
@@ -101,6 +125,17 @@ MappedFile::~MappedFile() {
 void MappedFile::drop_pages() const {
   // Nothing is lost of a mapping that nobody writes to; a kernel that refuses keeps the pages.
   if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
+void page_in(std::span<const std::byte> bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
+  void* address = reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr)
+#ifdef MADV_POPULATE_READ
+  if (::madvise(address, end - begin, MADV_POPULATE_READ) == 0) return;
+#endif
+  ::madvise(address, end - begin, MADV_WILLNEED);
 }
 
 void report_truncated_mappings() {

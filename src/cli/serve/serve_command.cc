@@ -49,6 +49,7 @@ struct ServeOptions {
   std::string policy_log;
   int64_t call_timeout_s = 60;
   bool prefix_reuse = false;
+  bool no_weight_cache = false;
   int64_t threads = 0;
   int64_t slots = 4;
   int64_t context = 0;
@@ -133,7 +134,8 @@ Status make_serving(const ServeOptions& options, Serving& all) {
                       .slots = options.slots,
                       .context = options.context,
                       .chunk = options.chunk,
-                      .eager_too = !options.policy.empty()};
+                      .eager_too = !options.policy.empty(),
+                      .keeps_weights = !options.no_weight_cache};
   auto opened = open_engine_of(options, ask, all);
   ASSAY_TRY(all.tokenizer, tokenizer.get());
   ASSAY_TRY(ServedEngine served, std::move(opened));
@@ -181,6 +183,7 @@ Status make_serving(const ServeOptions& options, Serving& all) {
           routes->metrics(), starts->load());
     });
   }
+  for (const std::string& note : served.facts.notes) fmt::print(stderr, "serve    {}\n", note);
   fmt::print(stderr, "serve    {}\n", served.facts.start);
   return {};
 }
@@ -283,6 +286,8 @@ void add_serve_command(CLI::App& app, Selected& selected) {
       ->add_flag("--prefix-reuse", options->prefix_reuse,
                  "don't compute a prompt's beginning that a slot has of an earlier request")
       ->excludes(policy);
+  command->add_flag("--no-weight-cache", options->no_weight_cache,
+                    "pack the weights for the processor at each start, and keep no file of them");
   command->callback(
       [&selected, options] { selected.body = [options] { return run_serve(*options); }; });
 }

@@ -37,6 +37,7 @@ Result<engine::ModelOptions> model_options(const EngineAsk& ask) {
   result.threads = static_cast<size_t>(ask.threads);
   result.rows = engine::CacheRows::kNamed;
   result.compiler.kernel_cache = engine::KernelCache::default_folder();
+  result.compiler.keeps_weights = ask.keeps_weights && ask.mode == "compiled";
   return result;
 }
 
@@ -54,13 +55,17 @@ struct StartTimes {
   static double seconds(int64_t from_ns, int64_t to_ns) {
     return static_cast<double>(to_ns - from_ns) / 1e9;
   }
-  std::string text(const engine::CompileStats& kernels) const {
+  std::string text(const engine::Device& device) const {
+    const engine::CompileStats kernels = device.stats();
+    const uint64_t found = device.found_packed_bytes();
+    const std::string packed =
+        found == 0 ? "" : fmt::format("; {} mapped", format_bytes(static_cast<double>(found)));
     return fmt::format(
         "ready after {:.2f} s: device {:.2f}, weights {:.2f}, steps {:.2f} (kernels: {} compiled "
-        "in {:.2f}, {} loaded in {:.2f})",
+        "in {:.2f}, {} loaded in {:.2f}{})",
         seconds(begun_ns, monotonic_now_ns()), seconds(begun_ns, device_ns),
         seconds(device_ns, weights_ns), seconds(weights_ns, steps_ns), kernels.compiled,
-        kernels.compile_seconds, kernels.loaded, kernels.load_seconds);
+        kernels.compile_seconds, kernels.loaded, kernels.load_seconds, packed);
   }
 };
 
@@ -95,7 +100,8 @@ Result<OpenedEngine> open_engine(const EngineAsk& ask) {
                                                                .compiled = ask.mode == "compiled",
                                                                .eager_too = ask.eager_too}));
   times.steps_ns = monotonic_now_ns();
-  facts.start = times.text(model->device().stats());
+  facts.start = times.text(model->device());
+  facts.notes = model->device().notes();
   return OpenedEngine{std::move(batch), std::move(facts)};
 }
 

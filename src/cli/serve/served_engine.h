@@ -24,14 +24,16 @@ struct EngineAsk {
   int64_t context = 0;  // 0: as the model suggests
   int64_t chunk = 0;    // 0: as the device suggests
   bool eager_too = false;
+  bool keeps_weights = false;  // CompilerOptions::keeps_weights
 };
 
 // Facts about an engine that its server tells.
 struct EngineFacts {
   std::string architecture, dtype, device;
   int64_t weight_bytes = 0, cache_bytes = 0, capacity = 0, chunk = 0, vocab_size = 0, threads = 0;
-  std::vector<int32_t> ends = {};  // ids that end texts
-  std::string start = {};          // "ready after 0.42 s: ..."
+  std::vector<int32_t> ends = {};       // ids that end texts
+  std::string start = {};               // "ready after 0.42 s: ..."
+  std::vector<std::string> notes = {};  // Device::notes()
 };
 
 struct ServedEngine {
@@ -61,7 +63,8 @@ struct Record<cli::EngineAsk> {
                  field("device", &cli::EngineAsk::device), field("mode", &cli::EngineAsk::mode),
                  field("threads", &cli::EngineAsk::threads), field("slots", &cli::EngineAsk::slots),
                  field("context", &cli::EngineAsk::context), field("chunk", &cli::EngineAsk::chunk),
-                 field("eager_too", &cli::EngineAsk::eager_too));
+                 field("eager_too", &cli::EngineAsk::eager_too),
+                 field("keeps_weights", &cli::EngineAsk::keeps_weights));
 };
 
 template <>
@@ -74,7 +77,7 @@ struct Record<cli::EngineFacts> {
       field("capacity", &cli::EngineFacts::capacity), field("chunk", &cli::EngineFacts::chunk),
       field("vocab_size", &cli::EngineFacts::vocab_size),
       field("threads", &cli::EngineFacts::threads), field("ends", &cli::EngineFacts::ends),
-      field("start", &cli::EngineFacts::start));
+      field("start", &cli::EngineFacts::start), field("notes", &cli::EngineFacts::notes));
 };
 
 }  // namespace assay

@@ -49,6 +49,9 @@ struct CompilerOptions {
   std::optional<CpuCompiler> compiler = {};
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache = {};
+  // A processor's packed weights are kept there too, and mapped from there by the next process: a
+  // start then takes neither their time nor their memory.
+  bool keeps_weights = false;
 };
 
 struct CompileOptions : FrameOptions, CompilerOptions {};

@@ -113,6 +113,23 @@ void Checkpoint::drop_pages() const {
   for (const MappedFile& map : files_.maps) map.drop_pages();
 }
 
+std::optional<std::string> Checkpoint::identity() const {
+  if (files_.maps.empty()) return std::nullopt;
+  std::string text;
+  const auto add = [&](const std::filesystem::path& path, const FileStamp& opened) {
+    const auto now = file_stamp(path);
+    std::error_code error;
+    text += fmt::format("{} {}\n", std::filesystem::absolute(path, error).string(), opened.text());
+    return now && *now == opened && !error;
+  };
+  if (!files_.config_file.empty() && !add(files_.config_file, files_.config_stamp))
+    return std::nullopt;
+  for (size_t i = 0; i < files_.maps.size(); ++i) {
+    if (!add(files_.weight_files[i], files_.maps[i].stamp())) return std::nullopt;
+  }
+  return text;
+}
+
 Result<std::string> Checkpoint::content_hash() const {
   Sha256 hash;
   if (!files_.config_file.empty()) {

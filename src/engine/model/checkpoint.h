@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,6 +58,7 @@ struct CheckpointFiles {
   TensorView aligned(const TensorView& view);
   // A file that describes the model beside the weight files; empty: these do.
   std::filesystem::path config_file;
+  FileStamp config_stamp;  // before it was read
 };
 
 class Checkpoint {
@@ -85,6 +87,11 @@ class Checkpoint {
 
   // Takes the weight files' bytes out of resident memory until somebody reads them again.
   void drop_pages() const;
+
+  // Paths and stamps of all files when they were opened, a line each: as long as they stay so,
+  // the same weights come of them. Absent for a checkpoint that has no file, and where one of them
+  // has changed since.
+  std::optional<std::string> identity() const;
 
   // SHA-256 over what describes the model beside the weights and every weight file's bytes in name
   // order. Reads everything once.

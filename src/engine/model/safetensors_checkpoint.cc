@@ -122,6 +122,9 @@ Result<CheckpointFiles> read_safetensors_checkpoint(const fs::path& folder) {
   }
   Reading reading;
   reading.files.config_file = folder / "config.json";
+  if (const auto now = file_stamp(reading.files.config_file)) {
+    reading.files.config_stamp = *now;
+  }
   ASSAY_TRY(reading.files.config, read_model_config(folder));
   ASSAY_TRY(const WeightFiles found, find_weight_files(folder));
   for (const fs::path& path : found.paths) {

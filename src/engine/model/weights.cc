@@ -1,9 +1,6 @@
 // Weights: mapped and paged in, or converted.
 #include "engine/model/weights.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -15,18 +12,6 @@ namespace {
 
 // Rows of a transposed weight that are read together: their codes lie in the same lines of memory.
 constexpr size_t kRowsAtOnce = 64;
-
-// Asks for the pages of a mapped tensor now. Only a wish: without it the first step reads them.
-void page_in(const TensorView& tensor) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(tensor.data) / page * page;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(tensor.data) + tensor.size_bytes();
-  void* address = reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr)
-#ifdef MADV_POPULATE_READ
-  if (madvise(address, end - begin, MADV_POPULATE_READ) == 0) return;
-#endif
-  madvise(address, end - begin, MADV_WILLNEED);
-}
 
 // Rows of llama.cpp's order (CheckpointFiles::interleaved) in the engine's; a bias's are elements.
 void order_rows(const TensorView& from, int64_t heads, std::byte* out) {
@@ -42,8 +27,8 @@ void order_rows(const TensorView& from, int64_t heads, std::byte* out) {
 
 }  // namespace
 
-Result<Weights> Weights::load(Checkpoint checkpoint, std::optional<DType> dtype,
-                              BufferPool& memory) {
+Result<Weights> Weights::load(Checkpoint checkpoint, std::optional<DType> dtype, BufferPool& memory,
+                              Paging paging) {
   Weights weights(std::move(checkpoint));
   weights.dtype_ = dtype.value_or(weights.config().dtype);
   for (const TensorSpec& spec : weights.checkpoint_.tensors()) {
@@ -62,14 +47,24 @@ Result<Weights> Weights::load(Checkpoint checkpoint, std::optional<DType> dtype,
       }
       weights.copied_[spec.name] = to;
       weights.buffers_.push_back(std::move(buffer));
-    } else if (ordered && format == spec.format) {
-      page_in(weights.checkpoint_.tensor(spec.name));
-    } else {
+    } else if (!ordered || format != spec.format) {
       ASSAY_CHECK(weights.copy_tensor(spec.name, format, memory));
     }
     weights.bytes_ += weights.view(spec.name).size_bytes();
   }
+  if (paging == Paging::kNow) weights.page_in();
   return weights;
+}
+
+void Weights::page_in(const std::string& name) const {
+  if (paged_in_ || copied_.contains(name)) return;
+  const TensorView& tensor = checkpoint_.tensor(name);
+  assay::page_in({tensor.data, tensor.size_bytes()});
+}
+
+void Weights::page_in() const {
+  for (const TensorSpec& spec : checkpoint_.tensors()) page_in(spec.name);
+  paged_in_ = true;
 }
 
 Status Weights::copy_tensor(const std::string& name, WeightFormat format, BufferPool& memory) {

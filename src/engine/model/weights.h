@@ -21,9 +21,14 @@ class Weights {
   // others are converted once, here. Rows that lie in another order
   // than the engine's are copied: RoPE then has one order in every kernel, for a tenth of the
   // weights or less. Either way every page is touched before this returns: loading ends here, not
-  // in the first step. `memory` must outlive the object.
-  static Result<Weights> load(Checkpoint checkpoint, std::optional<DType> dtype,
-                              BufferPool& memory);
+  // in the first step; kWhenAsked leaves those of the file to page_in(), for a user who may have
+  // most weights from elsewhere. `memory` must outlive the object.
+  enum class Paging { kNow, kWhenAsked };
+  static Result<Weights> load(Checkpoint checkpoint, std::optional<DType> dtype, BufferPool& memory,
+                              Paging paging = Paging::kNow);
+  // Touches the pages of a tensor that is read in place, or of all, once.
+  void page_in(const std::string& name) const;
+  void page_in() const;
 
   const ModelConfig& config() const { return checkpoint_.config(); }
   DType dtype() const { return dtype_; }    // as asked for, or the config's
@@ -33,6 +38,7 @@ class Weights {
   // The name of the mix as the file states it, else block_formats(); empty: none has blocks.
   std::string quantization() const;
   uint64_t bytes() const { return bytes_; }  // in memory, all tensors
+  const Checkpoint& checkpoint() const { return checkpoint_; }
   // The name must be one of the model's: assert. Valid as long as the object, also when it is
   // moved. One of quantised safetensors, whose bytes no file has so, is made when it is first asked
   // for: by one thread at a time.
@@ -51,6 +57,7 @@ class Weights {
                      std::byte* bytes);
 
   Checkpoint checkpoint_;
+  mutable bool paged_in_ = false;  // every tensor
   DType dtype_ = DType::kF32;
   uint64_t bytes_ = 0;
   mutable std::map<std::string, TensorView> copied_;  // others are the checkpoint's own

@@ -64,7 +64,10 @@ Status Model::build(Checkpoint checkpoint) {
   ASSAY_CHECK(check_fp8());
   const bool too_wide = options_.fp8 != Fp8::kNone && checkpoint.config().dtype == DType::kF32;
   if (too_wide && !options_.dtype) options_.dtype = DType::kBF16;
-  ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options_.dtype, weight_memory_));
+  const bool from_file = options_.compiler.keeps_weights && !options_.gpu;
+  ASSAY_TRY(Weights loaded,
+            Weights::load(std::move(checkpoint), options_.dtype, weight_memory_,
+                          from_file ? Weights::Paging::kWhenAsked : Weights::Paging::kNow));
   weights_ = std::make_unique<Weights>(std::move(loaded));
   ASSAY_CHECK(check_fp8_weights());
   ASSAY_TRY(graph_, make_graph(options_.logits, options_.fp8));

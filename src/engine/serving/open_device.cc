@@ -10,11 +10,13 @@ Result<std::shared_ptr<Device>> open_device(const ModelOptions& options) {
   const auto& kernel_cache = options.compiler.kernel_cache;
   const size_t threads = options.threads == 0 ? available_cpus() : options.threads;
   if (!options.gpu) {
-    return std::make_shared<CpuDevice>(CpuDeviceOptions{.threads = threads,
-                                                        .reference_ops = options.reference_ops,
-                                                        .no_compiler = options.compiler.no_compiler,
-                                                        .compiler = options.compiler.compiler,
-                                                        .kernel_cache = kernel_cache});
+    return std::make_shared<CpuDevice>(
+        CpuDeviceOptions{.threads = threads,
+                         .reference_ops = options.reference_ops,
+                         .no_compiler = options.compiler.no_compiler,
+                         .compiler = options.compiler.compiler,
+                         .kernel_cache = kernel_cache,
+                         .keeps_weights = options.compiler.keeps_weights});
   }
   return CudaDevice::open(
       {.ordinal = *options.gpu,

@@ -61,14 +61,18 @@ Result<std::unique_ptr<Executor>> CpuDevice::make_eager(Graph graph, const Weigh
 Status CpuDevice::prepare(const Graph& graph, const Weights& weights) {
   packed(weights);
   ASSAY_CHECK(find_compiler());
+  std::vector<ProductWeight> products;
   for (const Node& node : graph.nodes) {
     const auto product = product_of(node);
     if (!product) continue;
     const auto& weight = std::get<WeightSource>(graph.values[node.inputs[product->weight]].source);
-    if (!weight.packing) continue;
-    ASSAY_CHECK(weights_->product(weight, product->layout, *weight.packing));
+    if (weight.packing) products.push_back({weight, product->layout, *weight.packing});
   }
-  return {};
+  std::optional<WeightCache> cache;
+  if (options_.keeps_weights && options_.kernel_cache) {
+    if (auto opened = WeightCache::open(*options_.kernel_cache)) cache = *std::move(opened);
+  }
+  return weights_->pack(products, cache ? &*cache : nullptr, notes_);
 }
 
 Result<std::unique_ptr<LoadedStep>> CpuDevice::load(std::shared_ptr<const StepPlan> plan) {

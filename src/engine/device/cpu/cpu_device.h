@@ -25,6 +25,7 @@ struct CpuDeviceOptions {
   std::optional<CpuCompiler> compiler = {};
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache = {};
+  bool keeps_weights = false;  // as in CompilerOptions
 };
 
 class CpuDevice final : public Device {
@@ -44,6 +45,7 @@ class CpuDevice final : public Device {
   std::optional<Toolchain> toolchain() const override;
   CompileStats stats() const override { return library_ ? library_->stats() : CompileStats(); }
   uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
+  uint64_t found_packed_bytes() const override { return weights_ ? weights_->found_bytes() : 0; }
   const std::vector<std::string>& notes() const override { return notes_; }
   Result<double> measure_read_bandwidth() override;
   std::optional<uint64_t> cache_bytes() const override;

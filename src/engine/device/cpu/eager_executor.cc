@@ -19,7 +19,7 @@ constexpr size_t kNever = std::numeric_limits<size_t>::max();
 
 EagerExecutor::EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops,
                              BufferPool& memory, BlockProducts blocks)
-    : graph_(std::move(graph)), ops_(ops), memory_(memory), blocks_(blocks) {
+    : graph_(std::move(graph)), loaded_(weights), ops_(ops), memory_(memory), blocks_(blocks) {
   slots_.resize(graph_.values.size());
   weights_.resize(graph_.values.size());
   for (size_t id = 0; id < graph_.values.size(); ++id) {
@@ -138,9 +138,10 @@ void EagerExecutor::split(const Node& node, const DimValues& dims) {
 // Not when it is made, because compiled steps have copies of their own, and often nothing runs
 // here.
 Status EagerExecutor::make_ready() {
-  if (is_packed_ || blocks_.linear == nullptr) return {};
+  if (is_ready_) return {};
+  loaded_.page_in();
   for (const Node& node : graph_.nodes) {
-    if (node.op != OpKind::kLinear) continue;
+    if (node.op != OpKind::kLinear || blocks_.linear == nullptr) continue;
     const TensorView& weight = weights_[node.inputs[1]];
     if (!weight.in_blocks()) continue;
     const auto& source = std::get<WeightSource>(graph_.values[node.inputs[1]].source);
@@ -154,7 +155,7 @@ Status EagerExecutor::make_ready() {
                                .tiles = tiles,
                                .input_order = weight.input_order};
   }
-  is_packed_ = true;
+  is_ready_ = true;
   return {};
 }
 

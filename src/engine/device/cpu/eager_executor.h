@@ -34,7 +34,7 @@ class EagerExecutor final : public Executor {
   EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops, BufferPool& memory,
                 BlockProducts blocks);
 
-  // Packs the weights in blocks of its products.
+  // Packs the weights in blocks of its products, and pages in all.
   Status make_ready() override;
   Status run(const RunInputs& inputs, KvCache& cache) override;
   std::span<const float> output_f32(size_t index) const override;
@@ -66,10 +66,11 @@ class EagerExecutor final : public Executor {
   int64_t dim(ValueId id, size_t axis, const DimValues& dims) const;
 
   Graph graph_;
+  const Weights& loaded_;
   OpLibrary& ops_;
   BufferPool& memory_;
   BlockProducts blocks_;
-  bool is_packed_ = false;
+  bool is_ready_ = false;
   std::map<ValueId, cpu::BlockWeight> packed_;  // of products, once it is ready
   std::vector<Slot> slots_;                     // by value
   std::vector<TensorView> weights_;             // by value; empty if it isn't a weight

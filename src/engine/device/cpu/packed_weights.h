@@ -4,44 +4,28 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/files/mapped_file.h"
 #include "base/process/thread_pool.h"
 #include "base/result.h"
 #include "engine/device/cpu/decoded_table.h"
+#include "engine/device/cpu/product_panels.h"
+#include "engine/device/cpu/weight_cache.h"
 #include "engine/graph/graph.h"
 #include "engine/memory/huge_memory.h"
 #include "engine/model/weights.h"
 
 namespace assay::engine {
 
-// One product's weight, laid out panel by panel, wherever each of them goes.
-class ProductPanels {
- public:
-  // [out, in] or [in, out] as `layout` says, in its own type. Blocks, [out, in] alone, are tiles
-  // (ops/cpu/quantized_layout.h) in panels, and in rows slots (codegen/cuda/block_slots.h). The
-  // weights must outlive the object.
-  ProductPanels(const Weights& weights, const WeightSource& source, WeightLayout layout,
-                const Packing& packing);
-
-  int64_t count() const { return count_; }
-  size_t bytes() const { return bytes_; }  // of each
-  // Panels from the first on to memory of so many; its bytes become all of theirs.
-  void pack(ThreadPool& pool, int64_t first, int64_t panels, std::byte* to) const;
-
- private:
-  // The format of the tiles or slots; absent: elements.
-  std::optional<WeightFormat> blocks() const;
-
-  std::vector<TensorView> tensors_;
-  std::vector<const RowReader*> readers_;  // Weights::rows() of each
-  WeightLayout layout_;
-  Packing packing_;
-  int64_t count_ = 0;
-  size_t bytes_ = 0;
+// A product's weight, and how it is to be packed.
+struct ProductWeight {
+  WeightSource source;
+  WeightLayout layout = WeightLayout::kOutIn;
+  Packing packing;
 };
 
 // Packs a weight when it is first asked for; frames that ask for the same share one copy. All
@@ -50,6 +34,12 @@ class PackedWeights {
  public:
   // Both must outlive the object.
   PackedWeights(const Weights& weights, ThreadPool& pool) : weights_(weights), pool_(pool) {}
+
+  // All of these weights at once. With a cache they lie in one of its files, which is mapped if it
+  // is there, and made if not; a file that can't be made leaves a line in `notes`, and the weights
+  // are packed in memory. Errors as product() has them.
+  Status pack(std::span<const ProductWeight> products, WeightCache* cache,
+              std::vector<std::string>& notes);
 
   // A product's weight as ProductPanels has it, 64-byte aligned. An environment_error if memory
   // ends.
@@ -62,9 +52,22 @@ class PackedWeights {
   Result<DecodedTable*> table(const WeightSource& source);
 
   bool is_of(const Weights& weights) const { return &weights == &weights_; }
-  uint64_t bytes() const { return bytes_; }  // of the copies
+  uint64_t bytes() const { return bytes_; }              // of the copies
+  uint64_t found_bytes() const { return found_bytes_; }  // of those in a file that was there
 
  private:
+  using Copy = std::pair<std::vector<std::string>, std::string>;  // of tensors, packed so
+  struct Place {
+    const ProductWeight& product;
+    ProductPanels panels;
+    size_t at = 0;  // in the file
+  };
+  std::vector<Place> places(std::span<const ProductWeight> products) const;
+  WeightFileKey key_of(const std::vector<Place>& places, const std::string& checkpoint) const;
+  Result<MappedFile> make_file(const std::vector<Place>& places, const WeightFileKey& key,
+                               const std::string& checkpoint, WeightCache& cache) const;
+  Status use_file(const std::vector<Place>& places, WeightCache& cache);
+  void page_in(const WeightSource& source) const;
   Result<std::byte*> allocate(size_t bytes);
 
   const Weights& weights_;
@@ -72,7 +75,9 @@ class PackedWeights {
   std::vector<HugeMemory> chunks_;
   size_t used_ = 0;  // of the last chunk
   uint64_t bytes_ = 0;
-  std::map<std::pair<std::vector<std::string>, std::string>, const std::byte*> copies_;
+  uint64_t found_bytes_ = 0;
+  std::vector<MappedFile> files_;
+  std::map<Copy, const std::byte*> copies_;
   std::map<std::string, DecodedTable> tables_;  // by tensor
 };
 
