@@ -260,8 +260,8 @@ TEST(WeightFormat, AnInt4ScaleIsRoundedToTheNearestThatFits) {
     EXPECT_LE(std::abs(kept - scale), std::abs(scale) * 0x1p-16f);
     EXPECT_EQ(int4_word(scale, 7) & 0xff, 7u);
   }
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(std::bit_cast<float>(int4_word(-kInfinity, 16) & 0xffffff00u), -kInfinity);
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(std::bit_cast<float>(int4_word(-kInfinite, 16) & 0xffffff00u), -kInfinite);
   const float nan = std::bit_cast<float>(0x7f800001u);
   EXPECT_TRUE(std::isnan(std::bit_cast<float>(int4_word(nan, 3) & 0xffffff00u)));
   EXPECT_TRUE(std::isnan(e4m3_to_f32(0x7f)) && std::isnan(e4m3_to_f32(0xff)));

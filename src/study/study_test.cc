@@ -341,16 +341,14 @@ TEST(Study, KeysOfCompiledArmsBecomeOptions) {
   - {name: a, backend: native, mode: compiled, cache: static}
   - {name: b, backend: native, mode: compiled, cache: static, dynamic: false, recompile_limit: 2,
      split: decode, bucket: [16, 32], disabled_passes: "fuse_norm, merge_products",
-     kernel_cache: false})"});
+     kernel_cache: false, weight_cache: true})"});
   EXPECT_THAT(arm_names(study), ElementsAre("a", "b-16", "b-32"));
   EXPECT_EQ(study.arms[0].dynamic, "auto");
   EXPECT_EQ(study.arms[0].options, Json::object());
   EXPECT_EQ(study.arms[1].dynamic, "false");
-  const Json expected = {{"recompile_limit", 2},
-                         {"split", "decode"},
-                         {"bucket", 16},
-                         {"disabled_passes", "fuse_norm, merge_products"},
-                         {"kernel_cache", false}};
+  const Json expected = {{"recompile_limit", 2},  {"split", "decode"},
+                         {"bucket", 16},          {"disabled_passes", "fuse_norm, merge_products"},
+                         {"kernel_cache", false}, {"weight_cache", true}};
   EXPECT_EQ(study.arms[1].options, expected);
   EXPECT_EQ(study.arms[2].options["bucket"], 32);
   const std::string arm = "arms: [{name: x, backend: native, mode: ";

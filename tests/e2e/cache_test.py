@@ -68,12 +68,27 @@ class Cache(unittest.TestCase):
         (self.folder / ("2" * 64 + ".kernel")).write_bytes(b"cut")
         self.assertEqual(json.loads(self.succeed("cache", "list", "-o", "json"))[0]["target"], None)
 
+    def test_packed_weights_are_listed_and_cleared(self):
+        self.fill()
+        whole, cut = "a" * 64, "b" * 64
+        (self.folder / f"{whole}.weights").write_bytes(b"x" * 5000 + f"\nassay-weights-1 {whole} 5000 my-model\n".encode())
+        (self.folder / f"{cut}.weights").write_bytes(b"x" * 70)
+        listed = {row["name"]: row for row in json.loads(self.succeed("cache", "list", "-o", "json")) if row["kind"] == "weights"}
+        self.assertEqual(listed["my-model-" + "a" * 12]["target"], "cpu")
+        self.assertGreater(listed["my-model-" + "a" * 12]["size_bytes"], 5000)
+        self.assertIsNone(listed[cut]["target"])
+        self.assertIn("; packed weights of 2 models, 5.17 kB of at most 34.36 GB", " ".join(self.succeed("cache", "list").split()))
+        cleared = json.loads(self.succeed("cache", "clear", "-o", "json"))
+        self.assertEqual((cleared[1]["kind"], cleared[1]["removed"]), ("weights", 2))
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_clear_removes_all_and_says_how_much(self):
         self.fill()
         (self.folder / "assay-tmp-kIll3d").write_bytes(b"12345")
         bytes_there = sum(path.stat().st_size for path in self.folder.iterdir())
         cleared = json.loads(self.succeed("cache", "clear", "-o", "json"))
-        self.assertEqual(cleared, [{"kind": "kernels", "folder": str(self.folder), "removed": 2, "freed_bytes": bytes_there}])
+        self.assertEqual(cleared, [{"kind": "kernels", "folder": str(self.folder), "removed": 2, "freed_bytes": bytes_there},
+                                   {"kind": "weights", "folder": str(self.folder), "removed": 0, "freed_bytes": 0}])
         self.assertEqual(list(self.folder.iterdir()), [])
         self.assertEqual(json.loads(self.succeed("cache", "list", "-o", "json")), [])
 
@@ -97,7 +112,7 @@ class Cache(unittest.TestCase):
         self.fill()
         self.keep_models()
         done = self.assay("cache", "clear", "-o", "json")
-        self.assertEqual([row["kind"] for row in json.loads(done.stdout)], ["kernels"])
+        self.assertEqual([row["kind"] for row in json.loads(done.stdout)], ["kernels", "weights"])
         self.assertIn(f"{self.models}: 3 models, 5.50 kB stay; `assay cache clear --models` removes them", " ".join(done.stderr.split()))
         self.assertTrue((self.models / "tiny-llama/model.safetensors").exists())
 
@@ -105,7 +120,7 @@ class Cache(unittest.TestCase):
         self.fill()
         self.keep_models()
         cleared = json.loads(self.succeed("cache", "clear", "--models", "-o", "json"))
-        self.assertEqual(cleared[1], {"kind": "models", "folder": str(self.models), "removed": 3, "freed_bytes": 5500})
+        self.assertEqual(cleared[2], {"kind": "models", "folder": str(self.models), "removed": 3, "freed_bytes": 5500})
         self.assertEqual(sorted(path.name for path in self.models.iterdir()), ["my-own", "notes.txt", "tiny-gpt2"])
         self.assertTrue((self.models / "my-own/model.safetensors").exists())
 

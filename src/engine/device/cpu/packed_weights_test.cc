@@ -1,8 +1,10 @@
 // Panels against the definition of Packing: every output in its column, zeros in the padding.
 #include "engine/device/cpu/packed_weights.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/codegen/cpu/scratch_folder.h"
 #include "engine/codegen/kernel.h"
 #include "engine/ops/element.h"
 #include "engine/session/tiny_checkpoint.h"
@@ -144,6 +146,119 @@ TEST_F(PackedWeightsTest, RowsHoldAColumnEachAndPairsStandTogether) {
   for (int64_t c = 0; c < 64; ++c) {
     const int64_t output = c < 56 ? c / 2 : -1;
     expect_row(*gated, c, mlp + (c % 2 == 0 ? "gate_proj.weight" : "up_proj.weight"), output);
+  }
+}
+
+// Weights of all layers, one of them twice, as prepare() asks for them.
+class KeptWeightsTest : public PackedWeightsTest {
+ protected:
+  std::vector<ProductWeight> products() const {
+    std::vector<ProductWeight> all;
+    for (const TensorSpec& spec : weights_->tensors()) {
+      if (spec.shape.rank() != 2) continue;
+      all.push_back(
+          {{.tensors = {spec.name}}, WeightLayout::kOutIn, {.segments = {spec.shape[0]}}});
+    }
+    all.push_back(all.front());
+    return all;
+  }
+  WeightCache cache() const { return *WeightCache::open(scratch_.path() / "kernels"); }
+
+  // Its bytes are those that are packed in memory; the bytes that it found in a file.
+  uint64_t expect_packed(const std::string& note = "") {
+    WeightCache kept = cache();
+    PackedWeights in_file(*weights_, pool_), in_memory(*weights_, pool_);
+    std::vector<std::string> notes;
+    EXPECT_TRUE(in_file.pack(products(), &kept, notes));
+    if (note.empty()) {
+      EXPECT_THAT(notes, testing::IsEmpty());
+    } else {
+      EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr(note)));
+    }
+    const uint64_t bytes = in_file.bytes();
+    for (const ProductWeight& one : products()) {
+      const std::byte* const found = *in_file.product(one.source, one.layout, one.packing);
+      const std::byte* const expected = *in_memory.product(one.source, one.layout, one.packing);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(found) % 64, 0u);
+      const auto size = static_cast<size_t>(
+          packed_elements(one.packing, weights_->view(one.source.tensors.front()).shape[1]));
+      EXPECT_EQ(std::memcmp(found, expected, size * dtype_size_bytes(weights_->dtype())), 0)
+          << one.source.tensors.front();
+    }
+    EXPECT_EQ(in_file.bytes(), bytes) << "nothing was packed again";
+    EXPECT_GE(bytes, in_memory.bytes());
+    return in_file.found_bytes();
+  }
+
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> all;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path() / "kernels"))
+      all.push_back(entry.path());
+    return all;
+  }
+
+  ScratchFolder scratch_;
+};
+
+TEST_F(KeptWeightsTest, TheFirstMakesAFileAndTheNextMapsIt) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    load(dtype);
+    EXPECT_EQ(expect_packed(), 0u);
+    EXPECT_GT(expect_packed(), 0u);
+  }
+  EXPECT_EQ(files().size(), 3u) << "one a type";
+}
+
+TEST_F(KeptWeightsTest, ADamagedFileIsMadeAnew) {
+  EXPECT_EQ(expect_packed(), 0u);
+  std::filesystem::resize_file(files().front(), 1000);
+  EXPECT_EQ(expect_packed(), 0u);
+  EXPECT_GT(expect_packed(), 0u);
+}
+
+// The same bytes again are another file too: only its times of change are looked at.
+TEST_F(KeptWeightsTest, AnotherCheckpointAtItsPathHasAFileOfItsOwn) {
+  EXPECT_EQ(expect_packed(), 0u);
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    const std::filesystem::path path = folder_.folder() / name;
+    ASSERT_TRUE(write_file(path, *read_file(path)));
+    load(std::nullopt);
+    EXPECT_EQ(expect_packed(), 0u) << name;
+  }
+  EXPECT_GT(expect_packed(), 0u);
+}
+
+TEST_F(KeptWeightsTest, NothingIsKeptOfACheckpointThatHasChanged) {
+  const std::filesystem::path path = folder_.folder() / "model.safetensors";
+  ASSERT_TRUE(write_file(path, *read_file(path)));
+  EXPECT_EQ(expect_packed("expected files that stay as they were when they were opened"), 0u);
+  EXPECT_THAT(files(), testing::IsEmpty());
+}
+
+TEST_F(KeptWeightsTest, WithoutRoomTheyArePackedInMemory) {
+  WeightCache none = *WeightCache::open(scratch_.path() / "kernels", 1000);
+  PackedWeights packed(*weights_, pool_);
+  std::vector<std::string> notes;
+  ASSERT_TRUE(packed.pack(products(), &none, notes));
+  EXPECT_THAT(notes,
+              testing::ElementsAre(testing::AllOf(testing::StartsWith("weight cache: not used: "),
+                                                  testing::HasSubstr("found a limit of 1.00 kB"))));
+  EXPECT_GT(packed.bytes(), 0u);
+  EXPECT_THAT(files(), testing::IsEmpty());
+}
+
+// A user who has most weights in a file pages in those that are read in place.
+TEST_F(PackedWeightsTest, WeightsThatArePagedInWhenAskedAreTheSame) {
+  auto checkpoint = Checkpoint::open(folder_.folder());
+  ASSERT_TRUE(checkpoint);
+  const auto later =
+      Weights::load(*std::move(checkpoint), std::nullopt, memory_, Weights::Paging::kWhenAsked);
+  ASSERT_TRUE(later);
+  for (const TensorSpec& spec : weights_->tensors()) {
+    later->page_in(spec.name);
+    EXPECT_EQ(std::memcmp(later->tensor(spec.name).data, weights_->tensor(spec.name).data,
+                          weights_->tensor(spec.name).size_bytes()),
+              0);
   }
 }
 
