@@ -39,7 +39,7 @@ class ServeStart(ServeTest):
         return url, text, ".weights" in pathlib.Path(f"/proc/{self.process.pid}/maps").read_text()
 
     def end(self):
-        """What the server said until its end."""
+        """Ends the server; the lines that it wrote meanwhile."""
         self.process.send_signal(signal.SIGTERM)
         told = self.process.communicate(timeout=60)[1]
         self.assertEqual(self.process.returncode, 0, told)

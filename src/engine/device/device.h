@@ -128,7 +128,7 @@ class Device {
   // Measurements that chose types of products for compiled steps, each once.
   virtual std::vector<TypeContest> type_contests() const { return {}; }
   virtual uint64_t packed_bytes() const = 0;  // of weights laid out anew
-  // Of these, those that a file had already.
+  // Part of these bytes that a file had already.
   virtual uint64_t found_packed_bytes() const { return 0; }
   // Problems that stopped nothing: a cache folder that can't be used.
   virtual const std::vector<std::string>& notes() const = 0;

@@ -157,6 +157,7 @@ Result<DecodedTable*> PackedWeights::table(const WeightSource& source) {
   const std::string& name = source.tensors.front();
   auto found = tables_.find(name);
   if (found == tables_.end()) {
+    page_in(source);
     ASSAY_TRY(DecodedTable made, DecodedTable::make(weights_.tensor(name)));
     found = tables_.emplace(name, std::move(made)).first;
   }
@@ -164,6 +165,7 @@ Result<DecodedTable*> PackedWeights::table(const WeightSource& source) {
 }
 
 Result<const std::byte*> PackedWeights::plain(const WeightSource& source) {
+  page_in(source);
   std::vector<TensorView> tensors;
   for (const std::string& name : source.tensors) tensors.push_back(weights_.tensor(name));
   if (tensors.size() == 1 && !tensors.front().in_blocks()) return tensors.front().data;

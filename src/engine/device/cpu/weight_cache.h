@@ -17,7 +17,7 @@
 
 namespace assay::engine {
 
-// What a file has to hold to be the one that is looked for.
+// A file has to hold all of this to be the one that is looked for.
 struct WeightFileKey {
   std::string digest;  // of everything that its bytes depend on: 64 hexadecimal digits
   std::string label;   // a word for people, which the digest covers
