@@ -321,7 +321,7 @@ class Load(ProgramTest):
     def test_the_engine_in_process_stands_beside_its_own_server(self):
         self.succeed("model", "make", "tiny-llama", "-o", "tiny")
         engine = {"name": "engine", "backend": "native", "mode": "compiled", "cache": "static", "slots": 2, "context": 80, "chunk": 16}
-        start = [str(self.program), "serve", str(self.folder / "tiny"), "--port", "{port}", "--slots", "2", "--context", "80"]
+        start = [str(self.program), "serve", str(self.folder / "tiny"), "--port", "{port}", "--slots", "2", "--context", "80", "--no-weight-cache"]
         served = {"name": "served", "backend": "http", "api": "openai", "model": "tiny", "start": start}
         models = [{"path": "tiny", "name": "tiny"}]
         bundle, requests = self.measure("own", [engine, served], {"concurrency": 3, "requests": 30}, models=models, repetitions=4)

@@ -30,6 +30,8 @@ class ServeTest(ProgramTest):
 
     def serve(self, *arguments, model="tiny-llama"):
         place = [] if "--port" in arguments else ["--port", "0"]
+        # A model of this test alone leaves no packed weights with the user.
+        place += ["--no-weight-cache"] if pathlib.Path(model).exists() else []
         self.process = subprocess.Popen([self.program, "serve", model, *place, *arguments], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
 
