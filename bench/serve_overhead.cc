@@ -32,7 +32,7 @@ double thread_cpu_us() {
 // Gives every slot a token each step, and sleeps for the rest of it.
 class ToyEngine final : public SlotEngine {
  public:
-  explicit ToyEngine(double& cpu_us) : cpu_us_(cpu_us), taken_(kSlots, false) {}
+  explicit ToyEngine(double& cpu_us) : cpu_us_(cpu_us), taken_(kSlots, false), fed_(kSlots) {}
   int64_t slots() const override { return kSlots; }
   int64_t capacity() const override { return 4096; }
   std::optional<int64_t> join(std::span<const int32_t>) override {
@@ -42,8 +42,14 @@ class ToyEngine final : public SlotEngine {
     return free - taken_.begin();
   }
   void leave(int64_t slot) override { taken_[static_cast<size_t>(slot)] = false; }
-  Result<int64_t> begin(int64_t, const TokenAsk&) override { return 0; }
-  Status extend(std::span<const engine::SlotPrompt>) override { return {}; }
+  Result<int64_t> begin(int64_t slot, const TokenAsk&) override {
+    return fed_[static_cast<size_t>(slot)] = 0;
+  }
+  Status extend(std::span<const engine::SlotPrompt> parts) override {
+    for (const auto& [slot, ids] : parts) fed_[static_cast<size_t>(slot)] += std::ssize(ids);
+    return {};
+  }
+  int64_t fed(int64_t slot) const override { return fed_[static_cast<size_t>(slot)]; }
   std::optional<int32_t> chosen(int64_t) const override { return 7; }
   std::span<const float> logits(int64_t) const override { return {}; }
   Status run(std::span<const int64_t> slots, int64_t steps, bool,
@@ -65,6 +71,7 @@ class ToyEngine final : public SlotEngine {
  private:
   double& cpu_us_;
   std::vector<bool> taken_;
+  std::vector<int64_t> fed_;
 };
 
 // Streams its requests one after the other over one connection; the tokens that came.

@@ -41,6 +41,9 @@ class BatchEngine final : public SlotEngine {
     }
     return {};
   }
+  int64_t fed(int64_t slot) const override {
+    return batch_.length(slot) + (batch_.awaits_end(slot) ? 1 : 0);
+  }
   std::optional<int32_t> chosen(int64_t slot) const override {
     if (batch_.awaits_end(slot)) return std::nullopt;
     return batch_.next(slot);

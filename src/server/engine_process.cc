@@ -1,38 +1,64 @@
-// A slot's tokens are kept here too, so that a new process can be given them.
+// A slot's text is kept here too, so that another process can be given it.
 #include "server/engine_process.h"
 
-#include <algorithm>
-#include <utility>
-#include <vector>
+#include <fmt/core.h>
 
-#include "base/clock.h"
-#include "server/engine_messages.h"
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/text/text.h"
+#include "server/engine_children.h"
 
 namespace assay::server {
 namespace {
 
-using engine::Onward;
 using engine::SlotPrompt;
-
-constexpr double kEndSeconds = 5;  // in which a process that has closed its pipe ends
 
 struct KeptSlot {
   bool taken = false;
-  std::optional<int64_t> there = {};  // its number in the process; absent: it isn't begun there
-  Json sampling = nullptr;
+  EngineWorker* home = nullptr;  // that has it, or is being given it; null: it is begun nowhere
+  int64_t there = 0;             // its number there
+  Json sampling = nullptr;       // null: it isn't begun
   bool wants_logits = false;
   std::vector<int32_t> prompt = {};  // what is in
   std::vector<int32_t> tokens = {};  // behind it; the last one isn't fed yet
+  size_t missing = 0;                // tokens at the end of both that its home hasn't got yet
   bool is_broken = false;
   std::vector<float> logits = {};
+
+  size_t text() const { return prompt.size() + tokens.size(); }
+  bool is_lost() const { return !sampling.is_null() && (home == nullptr || missing > 0); }
+
+  // The call that puts in up to so many of the missing tokens, none of them compiled: that may be
+  // the reason for a process's end. Then `missing` is without them.
+  EngineCall restoring(size_t most) {
+    const size_t in = text() - missing;
+    const bool of_prompt = in < prompt.size();
+    const auto first = static_cast<ptrdiff_t>(of_prompt ? in : in - prompt.size());
+    const std::vector<int32_t>& of = of_prompt ? prompt : tokens;
+    const auto count = std::min(static_cast<ptrdiff_t>(most), std::ssize(of) - first);
+    // The token that ended the part before is to be fed.
+    const ptrdiff_t from = of_prompt ? first : std::max<ptrdiff_t>(first - 1, 0);
+    missing -= static_cast<size_t>(count);
+    return {.call = of_prompt ? "extend" : "follow",
+            .parts = {{there, {of.begin() + from, of.begin() + first + count}}}};
+  }
 };
 
 class ProcessEngine final : public SlotEngine {
  public:
-  explicit ProcessEngine(EngineProcess process) : process_(std::move(process)) {}
+  explicit ProcessEngine(EngineProcess process)
+      : tell_(process.tell),
+        children_(
+            std::move(process),
+            [this](const EngineWorker& worker, const std::string& why) { lose(worker, why); },
+            [this](const EngineWorker& worker) {
+              return std::ranges::find(kept_, &worker, &KeptSlot::home) != kept_.end();
+            }) {}
 
   Result<Json> open() {
-    ASSAY_TRY(Json ready, start());
+    ASSAY_TRY(Json ready, children_.open());
     capacity_ = ready.value("capacity", int64_t{0});
     ends_ = ready.value("ends", std::vector<int32_t>());
     kept_.resize(ready.value("slots", size_t{0}));
@@ -43,7 +69,12 @@ class ProcessEngine final : public SlotEngine {
   int64_t capacity() const override { return capacity_; }
   bool ends_text(int32_t id) const override { return std::ranges::find(ends_, id) != ends_.end(); }
   void use_compiled(bool compiled) override { compiled_ = compiled; }
+  bool compiles(int64_t slot) const override {
+    return at(slot).home != nullptr && at(slot).home == children_.whole();
+  }
   bool is_broken(int64_t slot) const override { return at(slot).is_broken; }
+  bool is_lost(int64_t slot) const override { return at(slot).is_lost(); }
+  int64_t fed(int64_t slot) const override { return std::ssize(at(slot).prompt); }
   std::span<const float> logits(int64_t slot) const override { return at(slot).logits; }
   std::optional<int32_t> chosen(int64_t slot) const override {
     const KeptSlot& one = at(slot);
@@ -58,53 +89,109 @@ class ProcessEngine final : public SlotEngine {
   }
 
   void leave(int64_t slot) override {
-    const auto there = at(slot).there;
-    at(slot) = {};
-    if (there) (void)ask({.call = "leave", .parts = {{.slot = *there}}});
+    const KeptSlot left = std::exchange(at(slot), {});
+    leave_there(left.home, left.there);
+    children_.look();
+    count_slots();
   }
 
+  // Where its process ends by this, the slot is lost as others are.
   Result<int64_t> begin(int64_t slot, const TokenAsk& wanted) override {
     KeptSlot& one = at(slot);
-    one.sampling = sampling_to_json(wanted.sampling);
     one.wants_logits = wanted.likeliest.has_value();
-    ASSAY_CHECK(begin_there(one));
+    one.sampling = sampling_to_json(wanted.sampling);
+    const int64_t ends = processes_lost_;
+    const Status begun = begin_there(one);
+    if (!begun && ends == processes_lost_) return std::unexpected(begun.error());
     return 0;
   }
 
   Status extend(std::span<const SlotPrompt> parts) override {
-    Status done = extend_once(parts);
-    if (!done && is_worth_another(parts.size())) done = extend_once(parts);
-    return done;
+    children_.look();
+    std::vector<SlotPrompt> own[2];
+    for (const SlotPrompt& part : parts) {
+      ASSAY_CHECK(check_home(part.slot));
+      own[compiles(part.slot) ? 1 : 0].push_back(part);
+    }
+    // Logits are of a prompt that is alone.
+    const bool wants_logits = parts.size() == 1 && at(parts.front().slot).wants_logits;
+    for (const auto& of : own) {
+      if (!of.empty()) ASSAY_CHECK(extend_in_one(of, wants_logits));
+    }
+    return {};
   }
 
   Status run(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
              const engine::Batch::Sink& sink) override {
-    bool goes_on = true;
-    const auto heard = [&](int64_t slot, int32_t token) {
-      const Onward onward = sink(slot, token);
-      goes_on = onward != Onward::kStop;
-      return onward;
-    };
-    Status done = run_once(slots, steps, wants_logits, heard);
-    if (!done && is_worth_another(slots.size()) && goes_on)
-      done = run_once(slots, 1, wants_logits, heard);
-    return done;
+    children_.look();
+    std::vector<int64_t> own[2];
+    for (const int64_t slot : slots) {
+      ASSAY_CHECK(check_home(slot));
+      own[compiles(slot) ? 1 : 0].push_back(slot);
+    }
+    // Two processes take turns.
+    if (!own[0].empty() && !own[1].empty()) steps = std::min<int64_t>(steps, 1);
+    for (const auto& of : own) {
+      if (!of.empty()) ASSAY_CHECK(run_in_one(of, steps, wants_logits, sink));
+    }
+    return {};
   }
 
+  Status restore(int64_t slot, int64_t tokens) override {
+    children_.look();
+    KeptSlot& one = at(slot);
+    if (!one.is_lost()) return {};
+    if (one.home == nullptr) ASSAY_CHECK(begin_there(one));
+    if (one.missing > 0) {
+      const size_t before = one.missing;
+      const auto done = children_.ask(*one.home, one.restoring(static_cast<size_t>(tokens)));
+      if (!done) {
+        one.missing = one.text();
+        leave_there(std::exchange(one.home, nullptr), one.there);
+        return std::unexpected(done.error());
+      }
+      children_.counts().restored_tokens += static_cast<int64_t>(before - one.missing);
+    }
+    count_slots();
+    return {};
+  }
+
+  bool rest() override { return children_.rest(); }
+
  private:
-  using Hear = std::function<Onward(const EngineSlot&)>;
+  KeptSlot& at(int64_t slot) { return kept_[static_cast<size_t>(slot)]; }
+  const KeptSlot& at(int64_t slot) const { return kept_[static_cast<size_t>(slot)]; }
 
-  // A call operator by operator that its process didn't survive has no other way to fall back to.
-  // One of several slots is made again slot by slot.
-  bool is_worth_another(size_t slots) const { return has_ended_ && !compiled_ && slots == 1; }
+  Status check_home(int64_t slot) const {
+    if (at(slot).home != nullptr && !is_lost(slot)) return {};
+    return bad_input("slot {}: expected it begun and restored, found it not", slot);
+  }
 
-  Status extend_once(std::span<const SlotPrompt> parts) {
-    EngineCall call{.call = "extend", .compiled = compiled_};
-    call.wants_logits = parts.size() == 1 && at(parts.front().slot).wants_logits;
-    ASSAY_CHECK(begun());
+  static void take(KeptSlot& one, const EngineSlot& told) {
+    if (told.token >= 0) one.tokens.push_back(told.token);
+    one.is_broken = !told.finite;
+    one.logits = logits_from_text(told.logits);
+  }
+
+  Status begin_there(KeptSlot& one) {
+    ASSAY_TRY(EngineWorker* const home, children_.place());
+    ASSAY_TRY(const auto begun, children_.ask(*home, {.call = "begin", .sampling = one.sampling}));
+    one.home = home;
+    one.there = begun.slots.at(0).slot;
+    count_slots();
+    return {};
+  }
+
+  void leave_there(EngineWorker* home, int64_t there) {
+    if (home != nullptr) (void)children_.ask(*home, {.call = "leave", .parts = {{.slot = there}}});
+  }
+
+  // The slots of this call have one home.
+  Status extend_in_one(const std::vector<SlotPrompt>& parts, bool wants_logits) {
+    EngineCall call{.call = "extend", .compiled = compiled_, .wants_logits = wants_logits};
     for (const auto& [slot, ids] : parts)
-      call.parts.push_back({*at(slot).there, {ids.begin(), ids.end()}});
-    ASSAY_TRY(const EngineAnswer answer, ask(call));
+      call.parts.push_back({at(slot).there, {ids.begin(), ids.end()}});
+    ASSAY_TRY(const EngineAnswer answer, children_.ask(*at(parts.front().slot).home, call));
     for (size_t i = 0; i < parts.size(); ++i) {
       KeptSlot& one = at(parts[i].slot);
       one.prompt.insert(one.prompt.end(), parts[i].ids.begin(), parts[i].ids.end());
@@ -114,137 +201,55 @@ class ProcessEngine final : public SlotEngine {
     return {};
   }
 
-  Status run_once(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
-                  const engine::Batch::Sink& sink) {
+  Status run_in_one(const std::vector<int64_t>& slots, int64_t steps, bool wants_logits,
+                    const engine::Batch::Sink& sink) {
     EngineCall call{
         .call = "run", .compiled = compiled_, .steps = steps, .wants_logits = wants_logits};
-    ASSAY_CHECK(begun());
-    for (const int64_t slot : slots) call.parts.push_back({*at(slot).there});
+    for (const int64_t slot : slots) call.parts.push_back({at(slot).there});
     const auto hear = [&](const EngineSlot& told) {
+      children_.look(true);
       for (const int64_t slot : slots) {
         if (at(slot).there != told.slot) continue;
         take(at(slot), told);
         return sink(slot, told.token);
       }
-      return Onward::kStop;
+      return engine::Onward::kStop;
     };
-    const auto done = ask(call, hear);
+    const auto done = children_.ask(*at(slots.front()).home, call, hear);
     if (!done) return std::unexpected(done.error());
     return {};
   }
 
-  KeptSlot& at(int64_t slot) { return kept_[static_cast<size_t>(slot)]; }
-  const KeptSlot& at(int64_t slot) const { return kept_[static_cast<size_t>(slot)]; }
-
-  static void take(KeptSlot& one, const EngineSlot& told) {
-    if (told.token >= 0) one.tokens.push_back(told.token);
-    one.is_broken = !told.finite;
-    one.logits = logits_from_text(told.logits);
-  }
-
-  // A process that is ready. Slots have nothing in it.
-  Result<Json> start() {
-    ASSAY_TRY(child_, process_.start());
-    const LineRead read = child_->read_line(deadline_after(process_.start_s));
-    if (read.kind != LineRead::Kind::kLine) return broken(read, process_.start_s);
-    ASSAY_TRY(Json json, parse_json(read.line, "engine"));
-    if (json.value("kind", "") == "ready") return json;
-    child_.reset();
-    return std::unexpected(error_of(json));
-  }
-
-  static Error error_of(const Json& json) {
-    return {json.value("is_bad_input", false) ? ErrorKind::kBadInput : ErrorKind::kEnvironment,
-            json.value("error", "engine: expected an answer, found another message")};
-  }
-
-  // The error of a process that doesn't answer, which is gone then.
-  std::unexpected<Error> broken(const LineRead& read, double seconds) {
-    std::string found = fmt::format("none within {:g} s", seconds);
-    if (read.kind != LineRead::Kind::kDeadline) {
-      const auto end = child_->wait(deadline_after(kEndSeconds));
-      found = fmt::format("the end of its process ({})", end ? end->text() : "its pipe is closed");
-    }
-    child_.reset();
-    process_.tell(fmt::format("expected an answer, found {}", found), false);
-    return environment_error("engine: expected an answer, found {}", found);
-  }
-
-  // One call of a process that runs, without a second try.
-  Result<EngineAnswer> exchange(const EngineCall& call, const Hear& hear = {}) {
-    const auto send = [&](const std::string& text) {
-      return child_->send(text, deadline_after(process_.call_s));
-    };
-    // Where it can't be sent, the answer that doesn't come says why.
-    (void)send(to_json_line(record_to_json(call)) + "\n");
-    while (true) {
-      const LineRead read = child_->read_line(deadline_after(process_.call_s));
-      if (read.kind != LineRead::Kind::kLine) return broken(read, process_.call_s);
-      ASSAY_TRY(const Json json, parse_json(read.line, "engine"));
-      ASSAY_TRY(EngineAnswer answer, record_from_json<EngineAnswer>(json, "engine"));
-      if (answer.kind == "done") return answer;
-      if (answer.kind != "token" || !hear) return std::unexpected(error_of(json));
-      const Onward onward = hear(answer.slots.at(0));
-      (void)send(onward == Onward::kGo ? "go\n" : onward == Onward::kLast ? "last\n" : "stop\n");
-    }
-  }
-
-  // A call; if its process ends by it, there is a new one afterwards.
-  Result<EngineAnswer> ask(const EngineCall& call, const Hear& hear = {}) {
-    if (!child_) ASSAY_CHECK(restart());
-    auto answer = exchange(call, hear);
-    has_ended_ = !answer && !child_;
-    if (has_ended_) {
-      if (const Status again = restart(); !again) return std::unexpected(again.error());
-    }
-    return answer;
-  }
-
-  // All taken slots are begun in a process that runs.
-  Status begun() {
-    if (!child_) return restart();
-    return {};
-  }
-
-  Status begin_there(KeptSlot& one) {
-    // A new process begins all taken slots, this one too.
-    if (!child_) return restart();
-    const EngineCall call{.call = "begin", .sampling = one.sampling};
-    auto answer = exchange(call);
-    if (!answer && !child_) return restart();
-    if (!answer) return std::unexpected(answer.error());
-    one.there = answer->slots.at(0).slot;
-    return {};
-  }
-
-  // Nothing is compiled here: that may be the reason for the process's end.
-  Status restart() {
-    const int64_t begun_ns = monotonic_now_ns();
-    for (KeptSlot& one : kept_) one.there.reset();
-    const auto ready = start();
-    if (!ready) return std::unexpected(ready.error());
+  void lose(const EngineWorker& worker, const std::string& why) {
+    ++processes_lost_;
     for (KeptSlot& one : kept_) {
-      if (!one.taken || one.sampling.is_null()) continue;
-      ASSAY_TRY(const auto begun, exchange({.call = "begin", .sampling = one.sampling}));
-      one.there = begun.slots.at(0).slot;
-      if (one.prompt.empty()) continue;
-      ASSAY_TRY(const auto in, exchange({.call = "extend", .parts = {{*one.there, one.prompt}}}));
-      if (one.tokens.empty()) continue;
-      ASSAY_TRY(const auto fed, exchange({.call = "follow", .parts = {{*one.there, one.tokens}}}));
+      if (one.home != &worker) continue;
+      one.home = nullptr;
+      one.missing = one.text();
     }
-    process_.tell(fmt::format("runs anew after {:.2f} s",
-                              static_cast<double>(monotonic_now_ns() - begun_ns) / 1e9),
-                  true);
-    return {};
+    count_slots();
+    tell_(
+        fmt::format("{}; {} to restore", why, counted(children_.counts().lost.load(), "request")));
   }
 
-  EngineProcess process_;
+  void count_slots() {
+    int64_t counts[2] = {}, lost = 0;
+    for (const KeptSlot& one : kept_) {
+      if (one.home != nullptr) ++counts[one.home == children_.whole() ? 1 : 0];
+      if (one.is_lost()) ++lost;
+    }
+    EngineCounts& told = children_.counts();
+    told.lost = lost;
+    for (const size_t way : {0, 1}) told.slots[way] = counts[way];
+  }
+
+  std::function<void(const std::string&)> tell_;
   int64_t capacity_ = 0;
   std::vector<int32_t> ends_ = {};
   std::vector<KeptSlot> kept_ = {};
   bool compiled_ = true;
-  bool has_ended_ = false;        // the process of the last call, by that call
-  std::unique_ptr<Child> child_;  // null: it has ended, and couldn't be started anew
+  int64_t processes_lost_ = 0;
+  EngineChildren children_;
 };
 
 }  // namespace

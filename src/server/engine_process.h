@@ -1,15 +1,17 @@
-// An engine in a process of its own: a call that crashes there, or doesn't return, is that call's
-// error and nobody's end.
+// An engine in processes of its own: a call that crashes one, or doesn't return, is that call's
+// error and nobody's end, and nobody waits until what is compiled is there again.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/process/subprocess.h"
 #include "base/records/json.h"
 #include "base/result.h"
 #include "engine/serving/batch.h"
+#include "server/engine_counts.h"
 #include "server/scheduler.h"
 
 namespace assay::server {
@@ -18,12 +20,15 @@ namespace assay::server {
 inline constexpr int kEngineRequests = 3, kEngineReplies = 4;
 
 struct EngineProcess {
-  // Starts a process that runs serve_batch(), or says tell_no_engine().
-  std::function<Result<std::unique_ptr<Child>>()> start;
+  // Starts a process that runs serve_batch(), or says tell_no_engine(). Its batch has both ways, or
+  // it is one of operators alone, which starts soon and takes little memory. Their slots are alike.
+  std::function<Result<std::unique_ptr<Child>>(bool compiles)> start;
   double call_s = 60;    // from a call to its end, or to its next token
-  double start_s = 600;  // until it is ready
-  // Is told of each process that ended, and of each that runs in its place.
-  std::function<void(const std::string& line, bool runs)> tell = [](const std::string&, bool) {};
+  double start_s = 600;  // until a process with both ways is ready; one of operators has call_s
+  double pause_s = 1;    // behind a start that failed; twice as long behind each further one
+  // Is told of each process that ended, and of each that is ready in its place.
+  std::function<void(const std::string& line)> tell = [](const std::string&) {};
+  std::shared_ptr<EngineCounts> counts = std::make_shared<EngineCounts>();
 };
 
 struct StartedEngine {
@@ -31,10 +36,19 @@ struct StartedEngine {
   Json facts;  // as serve_batch() was given them
 };
 
-// Where a call ends the process, or takes too long (it is killed then), a new one gets what the
-// slots had: prompts, and tokens that were told of, which it is fed whatever it would choose. Then
-// the call is an error, and may be made again; one of a single slot, operator by operator, is made
-// again here, once. Errors: those of start(), and of a process that isn't ready.
+// One process with both ways computes as long as it lives. Where a call ends it, or takes too long
+// (it is killed then), the call is an error, and all slots that it had are lost: restore() puts
+// what they had (prompts, and tokens that were told of) into a process that stands in, operator by
+// operator, which takes new slots too. Meanwhile one with both ways starts beside it, and nobody
+// waits for that; once it is ready, slots are begun there, and the one that stands in ends with its
+// last slot. A ready one gets what another
+// had that ends.
+//
+// Where a process with both ways says that it can't be beside the other one (a GPU has no room for
+// two), it starts alone, and so again at each later end: all calls wait for it then. So they do
+// where no process of operators can be started.
+//
+// Errors: those of start(), and of a first process that isn't ready.
 Result<StartedEngine> start_engine(EngineProcess process);
 
 // The process's side: answers calls until the pipe's end. `facts` are for its starter; an engine's

@@ -51,7 +51,8 @@ struct PolicyRoutes::State {
   std::map<std::string, bool> compiled = {};  // by arm
 
   mutable std::mutex mutex = {};
-  std::vector<RuleState> rules = {};  // as the policy has them
+  std::vector<RuleState> rules = {};   // as the policy has them
+  std::vector<int64_t> stood_in = {};  // requests of each that were no event of it
 
   // Empty: no arm is safe.
   const std::string& arm_of(size_t rule) const {
@@ -80,6 +81,7 @@ Result<PolicyRoutes> PolicyRoutes::make(Policy policy, const std::string& model,
     state->compiled[arm] = policy.stated(fmt::format("arms.{}.compile_mode", arm)) == "compiled";
   }
   state->rules.resize(policy.rules.size());
+  state->stood_in.resize(policy.rules.size());
   state->policy = std::move(policy);
   state->model = model;
   state->tell = std::move(tell);
@@ -109,7 +111,7 @@ std::optional<RouteChoice> PolicyRoutes::choose(Phase phase, int64_t batch, int6
   return choice;
 }
 
-void PolicyRoutes::ended(const RouteChoice& choice, const CallEvents& events) {
+void PolicyRoutes::ended(const RouteChoice& choice, const CallEvents& events, bool stood_in) {
   if (!choice.rule) return;
   const PolicyRule& rule = state_->policy.rules[*choice.rule];
   RouteSwitch made{.rule = *choice.rule + 1, .from = rule.arm, .to = rule.fallback};
@@ -121,7 +123,11 @@ void PolicyRoutes::ended(const RouteChoice& choice, const CallEvents& events) {
       ++of.diverted;
       return;
     }
-    watch_triggers(rule.triggers, events, of);
+    if (stood_in && !events.lost) {
+      ++state_->stood_in[*choice.rule];
+      return;
+    }
+    watch_triggers(rule.triggers, stood_in ? CallEvents{.lost = true} : events, of);
     if (!of.fired) return;
     made.trigger = *of.fired;
     made.requests = of.requests;
@@ -149,6 +155,9 @@ std::string PolicyRoutes::metrics() const {
     requests += fmt::format(
         "assay_route_requests_total{{rule=\"{}\",phase=\"{}\",served=\"fallback\"}} {}\n", rule + 1,
         phase_name(of.phase), counted.diverted);
+    requests += fmt::format(
+        "assay_route_requests_total{{rule=\"{}\",phase=\"{}\",served=\"restart\"}} {}\n", rule + 1,
+        phase_name(of.phase), state_->stood_in[rule]);
     for (const PolicyTrigger& trigger : of.triggers) {
       switches += fmt::format("assay_route_switched{{rule=\"{}\",trigger=\"{}\"}} {}\n", rule + 1,
                               trigger_name(trigger.kind), counted.fired == trigger.kind ? 1 : 0);

@@ -50,8 +50,9 @@ class PolicyRoutes {
   // the request asks for, 0 in prefill.
   std::optional<RouteChoice> choose(Phase phase, int64_t batch, int64_t prompt_tokens,
                                     int64_t new_tokens) const;
-  // A request's phase has ended, so or so.
-  void ended(const RouteChoice& choice, const CallEvents& events);
+  // A request's phase has ended, so or so. `stood_in`: the rule's arm couldn't serve it, since the
+  // process that has it was starting: it counts as a loss or as nothing.
+  void ended(const RouteChoice& choice, const CallEvents& events, bool stood_in = false);
 
   // For Prometheus: requests, events and switches by rule.
   std::string metrics() const;

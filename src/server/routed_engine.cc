@@ -2,6 +2,7 @@
 #include "server/routed_engine.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct RoutedPhase {
   std::optional<RouteChoice> choice = {};  // absent: it hasn't begun, or has been told of
   int64_t begun_ns = 0;
   bool fell_back = false, lost = false;
+  bool stood_in = false;  // nothing was compiled where its slot was, whatever the choice
 
   void fall_back() {
     fell_back = true;
@@ -47,11 +49,15 @@ class RoutedEngine final : public SlotEngine {
   std::span<const float> logits(int64_t slot) const override { return engine_->logits(slot); }
   bool ends_text(int32_t id) const override { return engine_->ends_text(id); }
   bool is_broken(int64_t slot) const override { return engine_->is_broken(slot); }
+  int64_t fed(int64_t slot) const override { return engine_->fed(slot); }
+  bool compiles(int64_t slot) const override { return engine_->compiles(slot); }
+  bool is_lost(int64_t slot) const override { return engine_->is_lost(slot); }
+  Status restore(int64_t slot, int64_t tokens) override { return engine_->restore(slot, tokens); }
+  bool rest() override { return engine_->rest(); }
 
   Result<int64_t> begin(int64_t slot, const TokenAsk& wanted) override {
     RoutedSlot& one = at(slot);
     one = {.prompt_tokens = std::ssize(wanted.prompt), .new_tokens = wanted.most_tokens};
-    std::erase_if(extended_, [&](const SlotPrompt& part) { return part.slot == slot; });
     for (const auto& [phase, tokens] :
          {std::pair{Phase::kPrefill, int64_t{0}}, {Phase::kKvDecode, one.new_tokens}}) {
       if (routes_.choose(phase, 1, one.prompt_tokens, tokens)) continue;
@@ -81,19 +87,12 @@ class RoutedEngine final : public SlotEngine {
       one.prefill.choice = routes_.choose(Phase::kPrefill, std::ssize(parts), one.prompt_tokens, 0);
       if (!one.prefill.choice) one.prefill.choice.emplace();
     }
-    std::vector<SlotPrompt> own[2], done;  // eager, compiled
-    for (const SlotPrompt& part : parts) {
-      if (was_extended(part)) continue;
-      own[at(part.slot).prefill.choice->compiled ? 1 : 0].push_back(part);
-    }
+    std::vector<SlotPrompt> own[2];  // eager, compiled
+    for (const SlotPrompt& part : parts)
+      own[goes_compiled(part.slot, at(part.slot).prefill) ? 1 : 0].push_back(part);
     for (const bool compiled : {true, false}) {
       const std::vector<SlotPrompt>& of = own[compiled ? 1 : 0];
-      if (of.empty()) continue;
-      if (const Status extended = extend_in_one_way(of, compiled); !extended) {
-        extended_.insert(extended_.end(), done.begin(), done.end());
-        return extended;
-      }
-      done = of;
+      if (!of.empty()) ASSAY_CHECK(extend_in_one_way(of, compiled));
     }
     return {};
   }
@@ -103,7 +102,7 @@ class RoutedEngine final : public SlotEngine {
     std::vector<int64_t> own[2];  // eager, compiled
     for (const int64_t slot : slots) {
       choose_steps(slot, std::ssize(slots));
-      own[at(slot).decode.choice->compiled ? 1 : 0].push_back(slot);
+      own[goes_compiled(slot, at(slot).decode) ? 1 : 0].push_back(slot);
     }
     if (!own[0].empty() && !own[1].empty()) steps = std::min<int64_t>(steps, 1);
     for (const bool compiled : {true, false}) {
@@ -114,15 +113,18 @@ class RoutedEngine final : public SlotEngine {
   }
 
  private:
-  // A call of two ways of which the second fails is made anew by parts: those of the first are in.
-  bool was_extended(const SlotPrompt& part) {
-    return std::erase_if(extended_, [&](const SlotPrompt& one) {
-             return one.slot == part.slot && one.ids.data() == part.ids.data() &&
-                    one.ids.size() == part.ids.size();
-           }) > 0;
+  RoutedSlot& at(int64_t slot) { return slots_[static_cast<size_t>(slot)]; }
+
+  bool goes_compiled(int64_t slot, RoutedPhase& phase) const {
+    if (!phase.choice->compiled) return false;
+    phase.stood_in |= !engine_->compiles(slot);
+    return engine_->compiles(slot);
   }
 
-  RoutedSlot& at(int64_t slot) { return slots_[static_cast<size_t>(slot)]; }
+  template <typename Slots>
+  bool is_any_lost(const Slots& slots) const {
+    return std::ranges::any_of(slots, [&](int64_t slot) { return engine_->is_lost(slot); });
+  }
 
   void choose_steps(int64_t slot, int64_t batch) {
     RoutedSlot& one = at(slot);
@@ -139,14 +141,16 @@ class RoutedEngine final : public SlotEngine {
     engine_->use_compiled(compiled);
     Status done = engine_->extend(parts);
     if (!done && compiled) {
-      engine_->use_compiled(false);
-      done = engine_->extend(parts);
       for (const SlotPrompt& part : parts) at(part.slot).prefill.fall_back();
+      engine_->use_compiled(false);
+      if (!is_any_lost(parts | std::views::transform(&SlotPrompt::slot)))
+        done = engine_->extend(parts);
     }
     for (const SlotPrompt& part : parts) {
       RoutedSlot& one = at(part.slot);
-      one.prefill.lost = !done || engine_->is_broken(part.slot);
-      if (!done) continue;
+      const bool is_in = engine_->fed(part.slot) == one.fed + std::ssize(part.ids);
+      one.prefill.lost = !is_in || engine_->is_broken(part.slot);
+      if (!is_in) continue;
       one.fed += std::ssize(part.ids);
       if (one.fed == one.prompt_tokens) tell(one.prefill);
     }
@@ -167,7 +171,7 @@ class RoutedEngine final : public SlotEngine {
       engine_->use_compiled(false);
       const std::vector<int64_t> again = left;
       for (const int64_t slot : again) at(slot).decode.fall_back();
-      done = engine_->run(again, 1, wants_logits, watched);
+      if (!is_any_lost(again)) done = engine_->run(again, 1, wants_logits, watched);
     }
     for (const int64_t slot : left) at(slot).decode.lost = !done;
     return done;
@@ -178,13 +182,13 @@ class RoutedEngine final : public SlotEngine {
     routes_.ended(*std::exchange(phase.choice, std::nullopt),
                   {.ms = static_cast<double>(monotonic_now_ns() - phase.begun_ns) / 1e6,
                    .ran_eager = phase.fell_back,
-                   .lost = phase.lost});
+                   .lost = phase.lost},
+                  phase.stood_in && !phase.fell_back);
   }
 
   std::unique_ptr<SlotEngine> engine_;
   PolicyRoutes routes_;
   std::vector<RoutedSlot> slots_;
-  std::vector<SlotPrompt> extended_ = {};  // in a call that failed
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "server/policy_text.h"
 
@@ -13,6 +14,7 @@ namespace {
 using engine::Onward;
 using engine::SlotPrompt;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // Says how each of its calls was computed; each next token is the one before it and one.
 class WatchedEngine final : public SlotEngine {
@@ -22,6 +24,8 @@ class WatchedEngine final : public SlotEngine {
     int fails = 0;        // so many compiled calls from now on
     int eager_fails = 0;  // likewise
     bool broken = false;  // all logits
+    bool loses = false;   // a call that fails loses its slots
+    std::set<int64_t> lost = {}, without_compiler = {};
   };
   explicit WatchedEngine(Seen& seen) : seen_(seen) {}
 
@@ -33,16 +37,25 @@ class WatchedEngine final : public SlotEngine {
   Status extend(std::span<const SlotPrompt> parts) override {
     std::string call = "extend";
     for (const auto& [slot, ids] : parts) call += fmt::format(" {}:{}", slot, ids.size());
-    ASSAY_CHECK(compute(std::move(call)));
-    for (const auto& [slot, ids] : parts) latest_[slot] = ids.back();
+    std::vector<int64_t> slots;
+    for (const SlotPrompt& part : parts) slots.push_back(part.slot);
+    ASSAY_CHECK(compute(std::move(call), slots));
+    for (const auto& [slot, ids] : parts) {
+      latest_[slot] = ids.back();
+      fed_[slot] += std::ssize(ids);
+    }
     return {};
+  }
+  int64_t fed(int64_t slot) const override {
+    const auto found = fed_.find(slot);
+    return found == fed_.end() ? 0 : found->second;
   }
   std::optional<int32_t> chosen(int64_t slot) const override { return latest_.at(slot) + 1; }
   Status run(std::span<const int64_t> slots, int64_t steps, bool,
              const engine::Batch::Sink& sink) override {
     std::string call = fmt::format("{} of", steps);
     for (const int64_t slot : slots) call += fmt::format(" {}", slot);
-    ASSAY_CHECK(compute(std::move(call)));
+    ASSAY_CHECK(compute(std::move(call), slots));
     for (const int64_t slot : slots) (void)sink(slot, ++latest_[slot]);
     return {};
   }
@@ -50,13 +63,22 @@ class WatchedEngine final : public SlotEngine {
   bool ends_text(int32_t) const override { return false; }
   bool is_broken(int64_t) const override { return seen_.broken; }
   void use_compiled(bool compiled) override { compiled_ = compiled; }
+  bool compiles(int64_t slot) const override { return !seen_.without_compiler.contains(slot); }
+  bool is_lost(int64_t slot) const override { return seen_.lost.contains(slot); }
+  Status restore(int64_t slot, int64_t) override {
+    seen_.calls.push_back(fmt::format("restore {}", slot));
+    seen_.lost.erase(slot);
+    return {};
+  }
 
  private:
-  Status compute(std::string call) {
+  Status compute(std::string call, std::span<const int64_t> slots) {
+    for (const int64_t slot : slots) EXPECT_FALSE(is_lost(slot));
     seen_.calls.push_back(std::move(call) + (compiled_ ? ", compiled" : ", eager"));
     int& fails = compiled_ ? seen_.fails : seen_.eager_fails;
     if (fails == 0) return {};
     --fails;
+    if (seen_.loses) seen_.lost.insert(slots.begin(), slots.end());
     return environment_error("expected no failure, found one");
   }
 
@@ -64,6 +86,7 @@ class WatchedEngine final : public SlotEngine {
   int64_t joined_ = 0;
   bool compiled_ = true;
   std::map<int64_t, int32_t> latest_ = {};
+  std::map<int64_t, int64_t> fed_ = {};
 };
 
 class RoutedEngineTest : public ::testing::Test {
@@ -71,11 +94,11 @@ class RoutedEngineTest : public ::testing::Test {
   void SetUp() override {
     auto policy = parse_policy(test::kPolicyText, "policy.yaml");
     ASSERT_TRUE(policy) << policy.error().message;
-    auto routes = PolicyRoutes::make(*std::move(policy), "m", "fp32", [&](const RouteSwitch& one) {
+    routes_ = PolicyRoutes::make(*std::move(policy), "m", "fp32", [&](const RouteSwitch& one) {
       switches_.push_back(fmt::format("{} {}", one.rule, trigger_name(one.trigger)));
     });
-    ASSERT_TRUE(routes);
-    engine_ = make_routed_engine(std::make_unique<WatchedEngine>(seen_), *std::move(routes));
+    ASSERT_TRUE(routes_);
+    engine_ = make_routed_engine(std::make_unique<WatchedEngine>(seen_), *routes_);
   }
 
   // A slot with a prompt of this length, which is in.
@@ -98,6 +121,7 @@ class RoutedEngineTest : public ::testing::Test {
   }
 
   WatchedEngine::Seen seen_;
+  Result<PolicyRoutes> routes_ = bad_input("none yet");
   std::vector<std::string> switches_;
   std::unique_ptr<SlotEngine> engine_;
 };
@@ -186,9 +210,44 @@ TEST_F(RoutedEngineTest, APartThatIsInIsNotPutInAgainWhereTheOtherWayFailed) {
   seen_ = {.calls = {}, .fails = 0, .eager_fails = 1};
   const std::vector<SlotPrompt> rest = {part(longer, 100, 100), part(shorter, 20, 30)};
   EXPECT_FALSE(engine_->extend(rest));
-  for (const SlotPrompt& one : rest) EXPECT_TRUE(engine_->extend({&one, 1}));
+  EXPECT_EQ(engine_->fed(longer), 200);
+  EXPECT_EQ(engine_->fed(shorter), 20);
+  EXPECT_TRUE(engine_->extend({&rest[1], 1}));
   EXPECT_THAT(seen_.calls,
               ElementsAre("extend 0:100, compiled", "extend 1:30, eager", "extend 1:30, eager"));
+}
+
+TEST_F(RoutedEngineTest, ACallThatLostItsSlotsIsTheCallersToMakeAnewOperatorByOperator) {
+  const int64_t slot = prompted(200, 8);
+  seen_ = {.calls = {}, .fails = 1, .loses = true};
+  EXPECT_FALSE(run({slot}, 3));
+  EXPECT_TRUE(engine_->is_lost(slot));
+  EXPECT_TRUE(engine_->restore(slot, 100));
+  EXPECT_TRUE(run({slot}, 3));
+  EXPECT_THAT(seen_.calls, ElementsAre("3 of 0, compiled", "restore 0", "3 of 0, eager"));
+  engine_->ended(slot);
+  EXPECT_THAT(switches_, ElementsAre("2 fallback")) << "and isn't lost";
+}
+
+TEST_F(RoutedEngineTest, WhatStandsInIsNoEventOfTheRule) {
+  seen_.without_compiler = {0};
+  const int64_t slot = prompted(200, 8);
+  EXPECT_TRUE(run({slot}, 3));
+  engine_->ended(slot);
+  EXPECT_THAT(seen_.calls, ElementsAre("extend 0:200, eager", "3 of 0, eager"));
+  EXPECT_TRUE(switches_.empty());
+  const std::string metrics = routes_->metrics();
+  EXPECT_THAT(metrics, HasSubstr("{rule=\"2\",phase=\"kv_decode\",served=\"restart\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("{rule=\"2\",phase=\"kv_decode\",served=\"rule\"} 0\n"));
+  EXPECT_TRUE(run({prompted(200, 8)}, 3));
+  EXPECT_EQ(seen_.calls.back(), "3 of 1, compiled");
+}
+
+TEST_F(RoutedEngineTest, WhatStandsInAndIsLostIsTold) {
+  seen_.without_compiler = {0};
+  seen_.broken = true;
+  engine_->ended(prompted(200, 8));
+  EXPECT_THAT(switches_, ElementsAre("1 lost_row"));
 }
 
 TEST_F(RoutedEngineTest, ARequestThatNoArmIsSafeForIsRefused) {

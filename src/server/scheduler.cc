@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -14,6 +15,7 @@
 
 #include "base/clock.h"
 #include "server/logprobs.h"
+#include "server/scheduled_request.h"
 
 namespace assay::server {
 namespace {
@@ -21,42 +23,15 @@ namespace {
 using engine::Onward;
 
 constexpr const char* kNotFinite = "logits: expected finite values, found NaN or infinity";
-
-double ms_between(int64_t from_ns, int64_t to_ns) {
-  return from_ns == 0 || to_ns < from_ns ? 0 : static_cast<double>(to_ns - from_ns) / 1e6;
-}
+constexpr int64_t kMostDeaths = 3;       // calls in a row by which a request's slot may be lost
+constexpr int64_t kRestoredTokens = 64;  // between two steps of the others, at most
+constexpr auto kRest = std::chrono::milliseconds(100);  // between two calls of an engine at rest
 
 }  // namespace
 
 struct Scheduler::Impl {
-  struct Waiting {
-    int64_t number = 0;
-    TokenAsk wanted;
-    std::shared_ptr<TokenListener> listener;
-    int64_t asked_ns = 0;
-  };
-
-  struct Running {
-    Waiting of;
-    int64_t slot = 0;
-    size_t fed = 0;      // tokens of the prompt
-    int64_t cached = 0;  // of them, those that its slot had already
-    int64_t made = 0;    // new tokens
-    int64_t begun_ns = 0, first_ns = 0, last_ns = 0;
-    bool decodes() const { return fed == of.wanted.prompt.size(); }
-    bool has_ended() const { return of.listener == nullptr; }
-  };
-
-  // A listener hears of a token, or of its end.
-  struct Told {
-    std::shared_ptr<TokenListener> listener;
-    int64_t number = 0;
-    int32_t id = 0;
-    std::vector<TokenLogprobs> logprobs = {};
-    std::optional<Finish> finish = {};
-    GenerationTimes times = {};
-    std::string error = {};
-  };
+  using Waiting = WaitingRequest;
+  using Running = RunningRequest;
 
   Impl(std::unique_ptr<SlotEngine> of_engine, const SchedulerOptions& with, Deliver by)
       : engine(std::move(of_engine)),
@@ -78,6 +53,7 @@ struct Scheduler::Impl {
 
   void work() {
     while (take_changes()) {
+      restore_lost();
       run_chunk();
       run_steps();
     }
@@ -95,7 +71,14 @@ struct Scheduler::Impl {
       slots_taken = std::ssize(running);
       rests = running.empty() && queue.empty();
       if (rests) rested.notify_all();
-      changed.wait(lock, [&] { return stops || !running.empty() || !queue.empty(); });
+      const auto is_asked = [&] { return stops || !running.empty() || !queue.empty(); };
+      while (!is_asked()) {
+        lock.unlock();
+        const bool again = engine->rest();
+        lock.lock();
+        if (!again) changed.wait(lock, is_asked);
+        if (again) changed.wait_for(lock, kRest, is_asked);
+      }
       rests = false;
       if (stops) return false;
       has_changes = false;
@@ -158,32 +141,65 @@ struct Scheduler::Impl {
     return first;
   }
 
+  // Those who have sent tokens already come first, one after the other.
+  void restore_lost() {
+    auto lost = running.end();
+    for (auto at = running.begin(); at != running.end(); ++at) {
+      if (!engine->is_lost(at->slot)) continue;
+      if (lost == running.end() || (at->decodes() && !lost->decodes())) lost = at;
+    }
+    if (lost == running.end()) return;
+    const int64_t most = std::min(options.chunk_tokens, kRestoredTokens);
+    const Status done = engine->restore(lost->slot, most);
+    if (!done) failed(*lost, done.error());
+    leave_ended();
+    deliver_told();
+  }
+
+  // A call of this request alone has failed, or one of several that lost it.
+  void failed(Running& one, const Error& error) {
+    if (engine->is_lost(one.slot) && ++one.deaths < kMostDeaths) return;
+    tell_end(one, Finish::kFailed, error.message);
+  }
+
   // Chunks of the prompts that have waited longest for one.
   void run_chunk() {
     std::vector<engine::SlotPrompt> parts;
     std::vector<std::list<Running>::iterator> of;
     auto left = static_cast<size_t>(options.chunk_tokens);
     for (auto at = running.begin(); at != running.end() && left > 0; ++at) {
-      if (at->decodes()) continue;
-      const bool wants_logits = at->of.wanted.likeliest.has_value();
-      if (wants_logits && !parts.empty()) break;
+      if (at->decodes() || engine->is_lost(at->slot)) continue;
+      const bool is_alone = at->of.wanted.likeliest.has_value() || at->deaths > 0;
+      if (is_alone && !parts.empty()) break;
       const auto rest = std::span(at->of.wanted.prompt).subspan(at->fed);
       parts.push_back({at->slot, rest.first(std::min(rest.size(), left))});
       of.push_back(at);
       left -= parts.back().ids.size();
-      if (wants_logits) break;
+      if (is_alone) break;
     }
     if (parts.empty()) return;
+    const auto is_in = [&](size_t i) {
+      return engine->fed(parts[i].slot) == static_cast<int64_t>(of[i]->fed + parts[i].ids.size());
+    };
     const Status all = engine->extend(parts);
-    for (size_t i = 0; i < parts.size(); ++i) {
-      // An error is of those alone that meet it by themselves.
-      const Status done =
-          all || parts.size() == 1 ? all : engine->extend(std::span(parts).subspan(i, 1));
-      if (!done) {
-        tell_end(*of[i], Finish::kFailed, done.error().message);
-        continue;
+    std::vector<size_t> again;
+    for (size_t i = 0; !all && i < parts.size(); ++i) {
+      if (is_in(i)) continue;
+      if (parts.size() == 1 || engine->is_lost(parts[i].slot)) {
+        failed(*of[i], all.error());
+      } else {
+        again.push_back(i);
       }
+    }
+    // An error is of those alone that meet it by themselves.
+    for (const size_t i : again) {
+      if (engine->is_lost(parts[i].slot)) continue;  // by another one's call
+      if (const Status own = engine->extend({&parts[i], 1}); !own) failed(*of[i], own.error());
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (of[i]->has_ended() || !is_in(i)) continue;
       of[i]->fed += parts[i].ids.size();
+      of[i]->deaths = 0;
       if (engine->is_broken(of[i]->slot)) {
         tell_end(*of[i], Finish::kFailed, kNotFinite);
       } else if (!of[i]->decodes()) {
@@ -196,37 +212,44 @@ struct Scheduler::Impl {
     deliver_told();
   }
 
-  int64_t tokens_left(const Running& one) const {
-    const TokenAsk& wanted = one.of.wanted;
-    return std::min(wanted.most_tokens, capacity - std::ssize(wanted.prompt)) - one.made;
-  }
-
-  // Steps until somebody ends, by their number of tokens or otherwise; one, if a prompt waits.
+  // Steps until somebody ends, by their number of tokens or otherwise; one, if somebody isn't among
+  // those that step together.
   void run_steps() {
-    std::vector<int64_t> stepping;
+    std::vector<int64_t> stepping, alone;
     int64_t steps = capacity;
     bool wants_logits = false;
     for (Running& one : running) {
-      if (!one.decodes()) {
-        steps = 1;
-        continue;
-      }
-      stepping.push_back(one.slot);
       by_slot[static_cast<size_t>(one.slot)] = &one;
-      steps = std::min(steps, tokens_left(one));
+      const bool waits = !one.decodes() || engine->is_lost(one.slot);
+      if (waits || one.deaths > 0) steps = 1;
+      if (waits) continue;
+      (one.deaths > 0 ? alone : stepping).push_back(one.slot);
+      steps = std::min(steps, one.tokens_left(capacity));
       wants_logits |= one.of.wanted.likeliest.has_value();
     }
-    if (stepping.empty()) return;
-    const Status done = step(stepping, steps, wants_logits);
-    for (const int64_t slot : stepping) {
-      Running& one = *by_slot[static_cast<size_t>(slot)];
-      if (done || one.has_ended()) continue;
-      // An error is of those alone that meet it by themselves.
-      const Status own = stepping.size() == 1 ? done : step({&slot, 1}, 1, wants_logits);
-      if (!own && !one.has_ended()) tell_end(one, Finish::kFailed, own.error().message);
+    if (!stepping.empty()) {
+      const Status done = step(stepping, steps, wants_logits);
+      for (const int64_t slot : stepping) {
+        Running& one = *by_slot[static_cast<size_t>(slot)];
+        if (done || one.has_ended()) continue;
+        if (stepping.size() == 1 || engine->is_lost(slot)) {
+          failed(one, done.error());
+        } else {
+          alone.push_back(slot);
+        }
+      }
     }
+    // An error is of those alone that meet it by themselves.
+    for (const int64_t slot : alone) step_alone(*by_slot[static_cast<size_t>(slot)], wants_logits);
     leave_ended();
     deliver_told();
+  }
+
+  void step_alone(Running& one, bool wants_logits) {
+    if (engine->is_lost(one.slot)) return;  // by another one's call
+    const Status own = step({&one.slot, 1}, 1, wants_logits);
+    if (own) one.deaths = 0;
+    if (!own && !one.has_ended()) failed(one, own.error());
   }
 
   Status step(std::span<const int64_t> stepping, int64_t steps, bool wants_logits) {
@@ -261,7 +284,7 @@ struct Scheduler::Impl {
     if (engine->ends_text(id) && !wanted.ignore_ends && one.made > wanted.least_tokens) {
       return tell_end(one, Finish::kStop, "");
     }
-    Told next{.listener = one.of.listener, .number = one.of.number, .id = id};
+    ToldEvent next{.listener = one.of.listener, .number = one.of.number, .id = id};
     if (wanted.likeliest) {
       const auto logits = engine->logits(one.slot);
       if (logits.empty()) {
@@ -270,28 +293,24 @@ struct Scheduler::Impl {
       next.logprobs.push_back(token_logprobs(logits, id, *wanted.likeliest));
     }
     told.push_back(std::move(next));
-    if (tokens_left(one) <= 0) tell_end(one, Finish::kLength, "");
+    if (one.tokens_left(capacity) <= 0) tell_end(one, Finish::kLength, "");
   }
 
   // A listener ends where it is told of things: this thread keeps none.
   void tell_end(Running& one, Finish finish, const std::string& error) {
     engine->ended(one.slot);
-    const GenerationTimes times{ms_between(one.of.asked_ns, one.begun_ns),
-                                ms_between(one.begun_ns, one.first_ns),
-                                ms_between(one.first_ns, one.last_ns), one.cached};
-    told.push_back({std::move(one.of.listener), one.of.number, 0, {}, finish, times, error});
+    told.push_back({std::move(one.of.listener), one.of.number, 0, {}, finish, one.times(), error});
   }
 
   void tell_cancelled(Waiting& one) {
-    const GenerationTimes times{ms_between(one.asked_ns, monotonic_now_ns())};
-    told.push_back({std::move(one.listener), one.number, 0, {}, Finish::kCancelled, times});
+    told.push_back({std::move(one.listener), one.number, 0, {}, Finish::kCancelled, one.times()});
   }
 
   // All of a step at once: each call wakes the listeners' thread.
   void deliver_told() {
     if (told.empty()) return;
     deliver([this, calls = std::exchange(told, {})] {
-      for (const Told& one : calls) {
+      for (const ToldEvent& one : calls) {
         if (one.finish) {
           note_heard();
           one.listener->ended(*one.finish, one.times, one.error);
@@ -324,9 +343,9 @@ struct Scheduler::Impl {
   const int64_t capacity;
   const int64_t slots;
   // The thread's.
-  std::list<Running> running = {};  // those whose prompt is next come first
-  std::vector<Running*> by_slot;    // of the steps at hand
-  std::vector<Told> told = {};      // not delivered yet
+  std::list<Running> running = {};   // those whose prompt is next come first
+  std::vector<Running*> by_slot;     // of the steps at hand
+  std::vector<ToldEvent> told = {};  // not delivered yet
 
   std::atomic<bool> has_changes = false;  // since take_changes(), that steps shall end for
   mutable std::mutex mutex = {};

@@ -28,7 +28,10 @@ class SlotEngine {
   // Makes an empty slot the request's. The first so many tokens of its prompt are in it already;
   // not all are.
   virtual Result<int64_t> begin(int64_t slot, const TokenAsk& wanted) = 0;
-  virtual Status extend(std::span<const engine::SlotPrompt> parts) = 0;  // of prompts
+  // Puts in the next parts of prompts. After an error some of them may be in: fed() tells.
+  virtual Status extend(std::span<const engine::SlotPrompt> parts) = 0;
+  // Tokens of the slot's prompt that extend() needn't be given again.
+  virtual int64_t fed(int64_t slot) const = 0;
   // The token behind a prompt that is all in; absent: it comes with the slot's first step.
   virtual std::optional<int32_t> chosen(int64_t slot) const = 0;
   virtual Status run(std::span<const int64_t> slots, int64_t steps, bool wants_logits,
@@ -42,6 +45,15 @@ class SlotEngine {
   // Says how the calls from now on are computed: the same tokens in fp32. An engine of one way
   // takes no notice.
   virtual void use_compiled(bool) {}
+  // False: the slot is where nothing is compiled, whatever use_compiled() says.
+  virtual bool compiles(int64_t) const { return true; }
+  // True: what the slot had has gone with the process that had it, by a call of this slot or of
+  // another one. Until restore() has put all of it in again, no extend() or run() may name it.
+  virtual bool is_lost(int64_t) const { return false; }
+  // Puts in again up to so many tokens of what a lost slot had, whatever it would choose.
+  virtual Status restore(int64_t, int64_t) { return {}; }
+  // Is called while no slot is anybody's. True: wants to be called again soon.
+  virtual bool rest() { return false; }
 };
 
 struct SchedulerOptions {
@@ -53,7 +65,9 @@ struct SchedulerOptions {
 // A thread of its own asks the engine. Prompts are begun in the order of their questions, by
 // chunks, in turn where several are under way; after each chunk every other request gets its next
 // token. Without a prompt the engine steps on until a request ends, comes or goes; listeners hear
-// of a step while the next one may be under way.
+// of a step while the next one may be under way. Lost slots are restored by small chunks between
+// the steps of the others. A request whose call lost it is called by itself from then on until a
+// call succeeds; at the third such call in a row it fails.
 class Scheduler final : public Generator {
  public:
   // `deliver` runs calls to listeners where the listeners live, in order.

@@ -24,7 +24,7 @@ inline constexpr int32_t kEnd = 99;
 class CountingEngine final : public SlotEngine {
  public:
   explicit CountingEngine(int64_t slots)
-      : latest_(static_cast<size_t>(slots)), awaits_(latest_.size()) {}
+      : latest_(static_cast<size_t>(slots)), fed_(latest_.size()), awaits_(latest_.size()) {}
   int64_t slots() const override { return std::ssize(latest_); }
   int64_t capacity() const override { return 50; }
   std::optional<int64_t> join(std::span<const int32_t>) override {
@@ -41,10 +41,12 @@ class CountingEngine final : public SlotEngine {
     EXPECT_TRUE(used_.contains(slot));
     ++requests_ended;
   }
-  Result<int64_t> begin(int64_t, const TokenAsk& wanted) override {
+  Result<int64_t> begin(int64_t slot, const TokenAsk& wanted) override {
     if (wanted.sampling.seed == 7) return bad_input("expected another seed, found 7");
-    return std::min(cached, std::ssize(wanted.prompt) - 1);
+    fed_[static_cast<size_t>(slot)] = std::min(cached, std::ssize(wanted.prompt) - 1);
+    return fed(slot);
   }
+  int64_t fed(int64_t slot) const override { return fed_[static_cast<size_t>(slot)]; }
   Status extend(std::span<const engine::SlotPrompt> parts) override {
     if (gated) gate.acquire();
     int64_t tokens = 0;
@@ -53,6 +55,7 @@ class CountingEngine final : public SlotEngine {
       tokens += std::ssize(ids);
       const bool awaits = ids.back() % 2 == 0;
       latest_[static_cast<size_t>(slot)] = ids.back() + (awaits ? 0 : 1);
+      fed_[static_cast<size_t>(slot)] += std::ssize(ids);
       awaits_[static_cast<size_t>(slot)] = awaits;
     }
     chunks.push_back(tokens);
@@ -103,6 +106,7 @@ class CountingEngine final : public SlotEngine {
 
  private:
   std::vector<int32_t> latest_;
+  std::vector<int64_t> fed_;
   std::vector<bool> awaits_;
   std::set<int64_t> used_ = {};
   mutable std::vector<float> logits_ = {};

@@ -83,7 +83,7 @@ struct Serving {
   std::unique_ptr<server::HttpFront> front = {};
   std::unique_ptr<server::Scheduler> scheduler = {};
   std::unique_ptr<server::Service> service = {};
-  std::shared_ptr<std::atomic<int64_t>> engine_starts = std::make_shared<std::atomic<int64_t>>(1);
+  std::shared_ptr<server::EngineCounts> engine_counts = std::make_shared<server::EngineCounts>();
 };
 
 server::ServedModel served_model(const ServeOptions& options, const std::string& name,
@@ -107,11 +107,10 @@ server::ServedModel served_model(const ServeOptions& options, const std::string&
 Result<ServedEngine> open_engine_of(const ServeOptions& options, const EngineAsk& ask,
                                     const Serving& all) {
   if (options.policy.empty()) return open_served_engine(ask, options.prefix_reuse);
-  return start_served_engine(ask, static_cast<double>(options.call_timeout_s),
-                             [starts = all.engine_starts](const std::string& line, bool runs) {
-                               fmt::print(stderr, "engine   {}\n", line);
-                               if (runs) ++*starts;
-                             });
+  return start_served_engine(
+      ask, static_cast<double>(options.call_timeout_s),
+      [](const std::string& line) { fmt::print(stderr, "engine   {}\n", line); },
+      all.engine_counts);
 }
 
 Status make_serving(const ServeOptions& options, Serving& all) {
@@ -176,12 +175,8 @@ Status make_serving(const ServeOptions& options, Serving& all) {
       all.tokenizer ? &*all.tokenizer : nullptr, std::move(chat),
       [&all](std::function<void()> work) { all.front->post(std::move(work)); });
   if (routes) {
-    all.service->add_metrics([routes, starts = all.engine_starts] {
-      return fmt::format(
-          "{}# HELP assay_engine_starts_total Processes of the engine.\n"
-          "# TYPE assay_engine_starts_total counter\nassay_engine_starts_total {}\n",
-          routes->metrics(), starts->load());
-    });
+    all.service->add_metrics(
+        [routes, counts = all.engine_counts] { return routes->metrics() + counts->metrics(); });
   }
   for (const std::string& note : served.facts.notes) fmt::print(stderr, "serve    {}\n", note);
   fmt::print(stderr, "serve    {}\n", served.facts.start);

@@ -115,20 +115,25 @@ Result<ServedEngine> open_served_engine(const EngineAsk& ask, bool reuses_prefix
 }
 
 Result<ServedEngine> start_served_engine(const EngineAsk& ask, double call_s,
-                                         std::function<void(const std::string&, bool runs)> tell) {
-  const std::string asked = to_json_line(record_to_json(ask)) + "\n";
+                                         std::function<void(const std::string&)> tell,
+                                         std::shared_ptr<server::EngineCounts> counts) {
   server::EngineProcess process;
-  process.start = [asked]() -> Result<std::unique_ptr<Child>> {
+  process.start = [ask](bool compiles) -> Result<std::unique_ptr<Child>> {
+    EngineAsk asked = ask;
+    if (!compiles) asked.mode = "eager";
+    asked.eager_too = compiles;
     ChildSpec spec{.argv = {"assay", "worker", "engine"}, .image = "/proc/self/exe"};
     spec.stdout_fd = spec.stderr_fd = STDERR_FILENO;
     spec.request_fd = server::kEngineRequests;
     spec.reply_fd = server::kEngineReplies;
     ASSAY_TRY(auto child, system_spawner().spawn(spec));
-    ASSAY_CHECK(child->send(asked, deadline_after(kSendSeconds)));
+    ASSAY_CHECK(
+        child->send(to_json_line(record_to_json(asked)) + "\n", deadline_after(kSendSeconds)));
     return child;
   };
   process.call_s = call_s;
   process.tell = std::move(tell);
+  process.counts = std::move(counts);
   ASSAY_TRY(auto started, server::start_engine(std::move(process)));
   ASSAY_TRY(EngineFacts facts, record_from_json<EngineFacts>(started.facts, "engine"));
   return ServedEngine{std::move(started.engine), std::move(facts)};

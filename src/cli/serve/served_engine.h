@@ -10,6 +10,7 @@
 #include "base/records/record.h"
 #include "base/result.h"
 #include "engine/serving/batch.h"
+#include "server/engine_counts.h"
 #include "server/scheduler.h"
 
 namespace assay::cli {
@@ -43,11 +44,12 @@ struct ServedEngine {
 
 Result<ServedEngine> open_served_engine(const EngineAsk& ask, bool reuses_prefixes);
 
-// The same in a process of this program, which is started anew where it crashes or doesn't return
-// from a call within `call_s`; `tell` (server::EngineProcess) is called in the thread that calls
-// the engine.
+// The same in processes of this program (server::start_engine), one of which is started anew where
+// it crashes or doesn't return from a call within `call_s`; `tell` is called in the thread that
+// calls the engine.
 Result<ServedEngine> start_served_engine(const EngineAsk& ask, double call_s,
-                                         std::function<void(const std::string&, bool runs)> tell);
+                                         std::function<void(const std::string&)> tell,
+                                         std::shared_ptr<server::EngineCounts> counts);
 
 // That process: reads what to open from its requests, and answers calls.
 Result<int> run_engine_process();

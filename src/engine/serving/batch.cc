@@ -332,8 +332,16 @@ Status Batch::follow(int64_t slot, std::span<const int32_t> tokens) {
     const SlotToken one{slot, token};
     return step({&one, 1});
   };
-  if (awaits_end(slot)) ASSAY_CHECK(feed(next(slot)));
-  for (const int32_t token : tokens.first(tokens.size() - 1)) ASSAY_CHECK(feed(token));
+  const auto fed = tokens.first(tokens.size() - 1);
+  ASSAY_CHECK(check_room(slot, std::ssize(fed)));
+  if (is_drawn(slot)) {
+    if (awaits_end(slot)) ASSAY_CHECK(feed(next(slot)));
+    for (const int32_t token : fed) ASSAY_CHECK(feed(token));
+  } else {
+    const SlotPrompt part{slot, fed};
+    if (!fed.empty()) ASSAY_CHECK(extend_all({&part, 1}, true));
+    if (awaits_end(slot)) ASSAY_CHECK(feed(next(slot)));
+  }
   next_[static_cast<size_t>(slot)] = tokens.back();
   return {};
 }

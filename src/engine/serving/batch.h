@@ -95,8 +95,9 @@ class Batch {
   // One step of decoding: each token at its slot's next position, for any slots, in any order. To a
   // slot that awaits its prompt's end, no other token may be fed: bad_input.
   Status step(std::span<const SlotToken> fed);
-  // Makes these tokens those behind the slot's prompt, whatever it would choose: the last one is
-  // next(), the others are fed, a step each. After an error the slot can only be left.
+  // Makes these tokens those behind what the slot has, whatever it would choose: the last one is
+  // next(), the others are fed, in chunks where the host draws, and count as chosen. Another call
+  // goes on from next(), which it names first. After an error the slot can only be left.
   Status follow(int64_t slot, std::span<const int32_t> tokens);
   // The token that is chosen behind the slot's last position, or is to be fed there to end its
   // prompt; -1 for an empty slot.
@@ -122,10 +123,11 @@ class Batch {
              bool wants_logits = false);
 
  private:
-  // The rest of a prompt's part.
+  // The rest of a prompt's part, or of what follow() feeds.
   struct Part {
     int64_t slot = 0;
     std::span<const int32_t> ids = {};  // all of it
+    bool chosen = false;                // these count as chosen
     std::vector<int32_t> left = {};
   };
   // A slot's state that extend() changes.
@@ -161,11 +163,11 @@ class Batch {
   // length; rows behind these are nobody's. `draws`: the device does so for some slot.
   Status run_rows(int64_t rows, int64_t q_len, bool draws);
   bool step_draws() const;  // a step of rows_
-  Status extend_all(std::span<const SlotPrompt> parts);
+  Status extend_all(std::span<const SlotPrompt> parts, bool chosen = false);
   // Runs the next chunk of some parts; those that are done are gone then.
   Status run_parts(std::vector<Part>& left);
   Status hold_back(const Part& part);
-  void saw_prompt(const Part& part);
+  void saw(const Part& part);
   // The number of parts, from the first one on, that the next run is of, and its tokens a row.
   std::pair<size_t, int64_t> next_run(std::vector<Part>& left) const;
   // The logits of the latest run, if one of these rows chooses by them; empty: none does.

@@ -20,7 +20,7 @@ Status Batch::reuse(int64_t slot, std::span<const int32_t> ids) {
     model_->device().enter_thread();
     ASSAY_CHECK(device_sampling_->saw_prompt(slot, ids));
   }
-  saw_prompt({.slot = slot, .ids = ids});
+  saw({.slot = slot, .ids = ids});
   lengths_[static_cast<size_t>(slot)] = std::ssize(ids);
   return {};
 }
@@ -34,10 +34,14 @@ Status Batch::tell_device(const Part& part, bool held_back) {
                                       held_back ? length(part.slot) : -1);
 }
 
-void Batch::saw_prompt(const Part& part) {
+void Batch::saw(const Part& part) {
   const auto at = static_cast<size_t>(part.slot);
-  if (samplers_[at]) samplers_[at]->saw_prompt(part.ids);
-  drawn_[at].prompt_tokens += std::ssize(part.ids);
+  if (!part.chosen) {
+    if (samplers_[at]) samplers_[at]->saw_prompt(part.ids);
+    drawn_[at].prompt_tokens += std::ssize(part.ids);
+  } else if (samplers_[at]) {
+    for (const int32_t id : part.ids) samplers_[at]->saw_chosen(id);
+  }
 }
 
 Status Batch::extend(int64_t slot, std::span<const int32_t> ids) {
@@ -74,10 +78,10 @@ Status Batch::extend(std::span<const SlotPrompt> parts) {
   return ran;
 }
 
-Status Batch::extend_all(std::span<const SlotPrompt> parts) {
+Status Batch::extend_all(std::span<const SlotPrompt> parts, bool chosen) {
   std::vector<Part> left;
   for (const SlotPrompt& part : parts) {
-    Part& one = left.emplace_back(part.slot, part.ids);
+    Part& one = left.emplace_back(part.slot, part.ids, chosen);
     if (awaits_end(part.slot)) one.left.push_back(next(part.slot));
     one.left.insert(one.left.end(), part.ids.begin(), part.ids.end());
     if (few_sizes_ && one.left.size() == 1) {
@@ -95,7 +99,7 @@ Status Batch::extend_all(std::span<const SlotPrompt> parts) {
 Status Batch::hold_back(const Part& part) {
   const auto at = static_cast<size_t>(part.slot);
   ASSAY_CHECK(tell_device(part, true));
-  saw_prompt(part);
+  saw(part);
   next_[at] = part.left.back();
   awaits_[at] = true;
   return {};
@@ -157,7 +161,7 @@ Status Batch::run_parts(std::vector<Part>& left) {
       continue;
     }
     lengths_[at] += q_len;
-    if (part.left.size() == width) saw_prompt(part);
+    if (part.left.size() == width) saw(part);
     part.left.erase(part.left.begin(), part.left.begin() + q_len);
   }
   for (const size_t row : choosing) choose_next(row, logits);

@@ -141,9 +141,12 @@ class Schedules {
     if (below(4) == 0) batch_->use_compiled(below(2) == 0);  // where it can be both
     const int64_t slot = below(kSlots);
     Held& held = held_[static_cast<size_t>(slot)];
-    switch (below(6)) {
+    switch (below(7)) {
       case 0:
         return take_one();
+      case 5:
+        poison_unused(poison);
+        return put_in_anew(slot);
       case 1:
         if (below(3) == 0) give_back(slot);
         return;
@@ -196,6 +199,26 @@ class Schedules {
     if (held.request != nullptr)
       left_[static_cast<size_t>(slot)] = {held.request, static_cast<size_t>(length)};
     held = {};
+  }
+
+  // A slot that decodes gets its text anew, as where its process has ended: the prompt, and in
+  // parts the tokens behind it, each part from the token on that ended the one before.
+  void put_in_anew(int64_t slot) {
+    const Held& held = held_[static_cast<size_t>(slot)];
+    if (!held.decodes() || batch_->awaits_end(slot)) return;
+    EXPECT_TRUE(batch_->leave(slot));
+    EXPECT_EQ(batch_->join(slot), slot);
+    EXPECT_TRUE(batch_->sample(slot, held.request->sampling));
+    ASSERT_TRUE(batch_->extend(slot, held.request->prompt));
+    auto left = std::span(held.request->tokens).first(held.fed - held.length() + 1);
+    for (size_t count = 1; !left.empty(); left = left.subspan(count - 1)) {
+      count = 1 + random_.below(left.size());
+      if (count == 1 && left.size() > 1) count = 2;
+      const Status followed = batch_->follow(slot, left.first(count));
+      ASSERT_TRUE(followed) << followed.error().message;
+      if (count == left.size()) break;
+    }
+    expect_next(slot, held);
   }
 
   // Parts of the prompts that are left, which may take several runs, or all of them.
