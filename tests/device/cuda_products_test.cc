@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "cuda_driver.h"
 #include "engine/codegen/cuda/block_slots.h"
+#include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/lower/lower.h"
@@ -147,9 +148,14 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
   // The same of random blocks, whose values become `values`.
   static std::vector<std::byte> in_slots(Random& random, WeightFormat format, int64_t outputs,
                                          int64_t inputs, const Packing& packing,
-                                         std::span<const int32_t> order,
-                                         std::vector<float>& values) {
-    const auto blocks = random_blocks(random, format, Shape{outputs, inputs});
+                                         std::span<const int32_t> order, std::vector<float>& values,
+                                         bool same_scales = false) {
+    auto blocks = random_blocks(random, format, Shape{outputs, inputs});
+    const size_t block = traits(format).block_bytes;
+    for (size_t at = 0; same_scales && at < blocks.size(); at += block) {
+      constexpr float kScale = 0.0123f;
+      std::memcpy(blocks.data() + at, &kScale, sizeof kScale);  // block_word()
+    }
     TensorView view(blocks.data(), format, Shape{outputs, inputs});
     if (!order.empty()) view.input_order = order.data();
     for (int64_t o = 0; o < outputs; ++o) decode_row(view, o, values.data() + o * inputs);
@@ -295,6 +301,55 @@ TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
   }
 }
 
+// Blocks of e4m3 as cuBLASLt multiplies them: rows of codes, and a scale a column.
+class CudaFp8Rows : public CudaProducts {};
+TEST_P(CudaFp8Rows, AreTheBlocksCodes) {
+  const auto [format, inputs, rows, outputs, same_scales] = GetParam();
+  const Graph graph = product_graph(inputs, outputs, format, nullptr);
+  const auto kernel = lower(graph, graph.nodes.back(), {}, TileLayout::kRows);
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  const Packing& packing = std::get<ProductKernel>(kernel->body).packing;
+  const auto cubin = nvrtc_->compile(print_fp8_blocks(format, inputs), "sm_90a");
+  ASSERT_TRUE(cubin) << cubin.error().message;
+  void* module = nullptr;
+  ASSERT_EQ(driver_->load(cubin->bytes, module), 0);
+
+  Random random(static_cast<uint64_t>(inputs));
+  std::vector<float> weights(static_cast<size_t>(outputs * inputs));
+  const auto slots = in_slots(random, format, outputs, inputs, packing, {}, weights, same_scales);
+  const int64_t columns = tile_count(packing) * packing.tile;
+  std::vector<uint8_t> codes(static_cast<size_t>(columns * inputs), 0x7f);
+  std::vector<float> scales(static_cast<size_t>(columns), -1.0f);
+  struct {
+    uint64_t from, codes, scales;
+  } arguments{on_device(slots.data(), slots.size()), on_device(codes.data(), codes.size()),
+              on_device(scales.data(), scales.size() * 4)};
+  void* function = nullptr;
+  ASSERT_EQ(driver_->find(module, "assay_round", function), 0);
+  const auto blocks = static_cast<unsigned>(columns / CudaSlot::kColumns);
+  ASSERT_EQ(driver_->launch(function, blocks, 1, 1, kCudaThreads, 0, &arguments), 0);
+  ASSERT_EQ(driver_->download(codes.data(), arguments.codes, codes.size()), 0);
+  ASSERT_EQ(driver_->download(scales.data(), arguments.scales, scales.size() * 4), 0);
+  for (int64_t column = 0; column < columns; ++column) {
+    const int64_t output = packed_output(packing, column);
+    const float scale = scales[static_cast<size_t>(column)];
+    for (int64_t i = 0; i < inputs; ++i) {
+      const float expected = output < 0 ? 0.0f : weights[static_cast<size_t>(output * inputs + i)];
+      const float found = scale * e4m3_to_f32(codes[static_cast<size_t>(column * inputs + i)]);
+      // Of one scale exactly; else half a unit of e4m3's last place, or of its smallest.
+      const float most = same_scales ? 0.0f : std::abs(expected) / 16 + scale / 1024;
+      ASSERT_LE(std::abs(found - expected), most) << column << ", " << i;
+    }
+  }
+}
+std::vector<ProductCase> fp8_cases() {
+  std::vector<ProductCase> cases;
+  for (const WeightFormat format : {WeightFormat::kFp8_G32, WeightFormat::kFp8_G128}) {
+    for (const bool same : {false, true}) cases.push_back({format, 384, 1, kOutputs, same});
+  }
+  return cases;
+}
+
 // A table of embeddings in blocks, whose rows several blocks of the launch share.
 class CudaTables : public CudaProducts {};
 TEST_P(CudaTables, RowsAreTheBlocksValues) {
@@ -340,6 +395,11 @@ std::vector<ProductCase> table_cases() {
   return cases;
 }
 
+INSTANTIATE_TEST_SUITE_P(Formats, CudaFp8Rows, testing::ValuesIn(fp8_cases()),
+                         [](const auto& test) {
+                           return fmt::format("{}{}", traits(test.param.format).name,
+                                              test.param.ordered ? "_same_scales" : "");
+                         });
 INSTANTIATE_TEST_SUITE_P(Formats, CudaTables, testing::ValuesIn(table_cases()),
                          [](const auto& test) { return name_of(test.param); });
 INSTANTIATE_TEST_SUITE_P(Formats, CudaDecodedWeights, testing::ValuesIn(decoded_cases()),

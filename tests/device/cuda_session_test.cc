@@ -369,6 +369,37 @@ TEST_P(CudaFp8, LogitsAreNearThoseInTheWeightsType) {
   EXPECT_GE(error->nll_distance_mean, std::abs(error->nll_change_mean));
 }
 
+// A checkpoint in e4m3: its prompts multiply the codes that it has, if that is asked for.
+TEST(CudaFp8Checkpoint, PromptsMultiplyItsCodes) {
+  if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  const TinyQuantized made(
+      {.method = QuantizationMethod::kFp8, .group = -1, .dtype = DType::kBF16});
+  SessionOptions options{.cache = CacheKind::kStatic, .threads = 2};
+  options.gpu = 0;
+  options.compile.prefill = options.compile.decode = true;
+  options.compile.kernel_cache = test::kernels_of_all_cases();
+  auto wide = Session::open(made.folder(), options);
+  options.fp8 = Fp8::kLayers;
+  auto session = Session::open(made.folder(), options);
+  const PromptBatch batch = some_prompts(19, 2);
+  for (auto* one : {&wide, &session}) {
+    ASSERT_TRUE(*one) << one->error().message;
+    ASSERT_TRUE((*one)->prepare(2, batch.padded_len + 1));
+    const auto ran = (*one)->prefill(batch);
+    ASSERT_TRUE(ran) << ran.error().message;
+  }
+  const std::vector<float> expected(wide->logits().begin(), wide->logits().end());
+  const std::vector<float> found(session->logits().begin(), session->logits().end());
+  expect_near(found, expected, 0.25);  // CudaFp8's, of as many products
+  EXPECT_NE(found, expected) << "x wasn't rounded";
+  for (const LibraryShape& one : wide->device().library_products()) EXPECT_EQ(one.type, "bf16");
+  size_t in_codes = 0;
+  for (const LibraryShape& one : session->device().library_products()) {
+    in_codes += one.type == "e4m3" ? 1 : 0;
+  }
+  EXPECT_GE(in_codes, 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, CudaFp8,
     testing::ValuesIn(test::chosen(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/block_cells.h"
 #include "engine/device/cuda/cublaslt.h"
 #include "engine/model/summary.h"
 
@@ -32,11 +33,15 @@ Status Model::check_fp8() const {
   return {};
 }
 
-// bad_input: a product in e4m3 rounds weights of 16 bits.
+// bad_input: a product in e4m3 rounds weights of 16 bits, or has codes of e4m3 as they are.
 Status Model::check_fp8_weights() const {
-  const std::string formats = weights_->block_formats();
-  if (options_.fp8 == Fp8::kNone || formats.empty()) return {};
-  return bad_input("dtype fp8: expected weights of fp16 or bf16, found {}", formats);
+  if (options_.fp8 == Fp8::kNone) return {};
+  for (const TensorSpec& spec : weights_->tensors()) {
+    if (!traits(spec.format).in_blocks() || block_parts(spec.format).is_float) continue;
+    return bad_input("dtype fp8: expected weights of fp16, bf16 or fp8, found {} in {}",
+                     traits(spec.format).name, spec.name);
+  }
+  return {};
 }
 
 // bad_input: kernels of a GPU read a table's rows in their own order.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/block_cells.h"
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -92,6 +94,53 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_round(const Args 
 }}
 )";
 
+// A block takes 16 columns. Where a column's blocks have one scale, as an fp8 checkpoint's have,
+// its codes are copied; others are rounded anew by the largest of its scales.
+constexpr std::string_view kFp8Blocks = R"(
+enum {{ INPUTS = {inputs} }}; struct Args {{ const void* from; unsigned char* codes; float* scales; }};
+__device__ __forceinline__ unsigned rescaled(unsigned codes, float by) {{
+  const unsigned low = from_e4m3_pair(codes & 0xffffu), high = from_e4m3_pair(codes >> 16);
+  return to_codes(from_f16((unsigned short)(low & 0xffffu)), from_f16((unsigned short)(low >> 16)),
+                  from_f16((unsigned short)(high & 0xffffu)), from_f16((unsigned short)(high >> 16)), by);
+}}
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_round(const Args args) {{
+  __shared__ float largest[16];
+  let_next_begin();
+  wait_for_kernels_ahead();
+  const char* slots = (const char*)args.from + (long)blockIdx.x * SLOTS * SLOT_BYTES;
+  const int lane = lane_of_thread();
+  CellScales scales;
+  if (threadIdx.x < 16) {{
+    unsigned bits = 0;  // of sizes, of which NaN's are the largest
+    for (int at = 0; at < INPUTS; at += 32) {{
+      cell_scales(slots + at / 128 * SLOT_BYTES, at % 128 / 32, threadIdx.x, scales);
+      const unsigned size = __float_as_uint(scales.factor[0]) & 0x7fffffffu;
+      bits = size > bits ? size : bits;
+    }}
+    largest[threadIdx.x] = __uint_as_float(bits);
+    args.scales[blockIdx.x * 16l + threadIdx.x] = largest[threadIdx.x];
+  }}
+  __syncthreads();
+  for (int at = warp_of_thread() * 32; at < INPUTS; at += WARPS * 32) {{
+    const char* slot = slots + at / 128 * SLOT_BYTES;
+    const uint4 all = ((const uint4*)slot)[at % 128 + lane];
+    unsigned words[4] = {{all.x, all.y, all.z, all.w}};
+    #pragma unroll
+    for (int c = 0; c < 2; ++c) {{
+      const int column = lane / 4 + c * 8;
+      cell_scales(slot, at % 128 / 32, column, scales);
+      unsigned char* to = args.codes + (blockIdx.x * 16l + column) * INPUTS + at + lane % 4 * 4;
+      const bool same = scales.factor[0] == largest[column] || largest[column] == 0.0f;
+      #pragma unroll
+      for (int half = 0; half < 2; ++half) {{
+        const unsigned codes = words[half * 2 + c];
+        *(unsigned*)(to + half * 16) = same ? codes : rescaled(codes, scales.factor[0] / largest[column]);
+      }}
+    }}
+  }}
+}}
+)";
+
 constexpr std::string_view kFp8Prologue = R"(
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Args args) {{
   let_next_begin();
@@ -168,7 +217,10 @@ bool by_warps(const Kernel& kernel, const ProductKernel& product) {
 std::optional<std::string> why_not_fp8(const Kernel& kernel, const ProductKernel& product) {
   if (!product.fp8) return "not asked for";
   const KernelBuffer& weight = kernel.buffers[product.weight];
-  if (weight.blocks || weight.dtype == DType::kF32) return "a weight of other than 16 bits";
+  const bool codes = weight.blocks && block_parts(weight.blocks->format).is_float;
+  if ((weight.blocks && !codes) || weight.dtype == DType::kF32) {
+    return "a weight of other than 16 bits or e4m3";
+  }
   if (product.rows.power(1) == 0 || kernel.dims.q_len == 1)
     return "not of all positions of a prompt";
   const int64_t outputs = tile_count(product.packing) * product.packing.tile;
@@ -249,6 +301,12 @@ std::string fp8_epilogue_text(const Kernel& kernel, const ProductKernel& product
 std::string print_fp8_weight(DType dtype, int64_t inputs) {
   return cuda_prelude() + cuda_widen_text(dtype) + fp8_rounding_text() +
          fmt::format(fmt::runtime(kFp8Weight), fmt::arg("inputs", inputs));
+}
+
+std::string print_fp8_blocks(WeightFormat format, int64_t inputs) {
+  return cuda_prelude() + cuda_widen_text(DType::kBF16) + fp8_rounding_text() +
+         cuda_slot_text(format, inputs) +
+         fmt::format(fmt::runtime(kFp8Blocks), fmt::arg("inputs", inputs));
 }
 
 }  // namespace assay::engine

@@ -16,9 +16,9 @@ namespace assay::engine {
 // an infinity has NaN for a code, so that all products with it are NaN.
 
 // The reason why no library multiplies this product in e4m3: the product isn't marked as
-// LinearAttributes::fp8, or its weight isn't of 16 bits, or it is a decoding step's, or a size is
-// no multiple of 16. Absent: one does, in runs of more than kProductRows rows; kernels for fewer
-// multiply the weight as it is.
+// LinearAttributes::fp8, or its weight is neither of 16 bits nor in blocks of e4m3, or it is a
+// decoding step's, or a size is no multiple of 16. Absent: one does, in runs of more than
+// kProductRows rows; kernels for fewer multiply the weight as it is.
 std::optional<std::string> why_not_fp8(const Kernel& kernel, const ProductKernel& product);
 inline bool multiplies_fp8(const Kernel& kernel, const ProductKernel& product) {
   return !why_not_fp8(kernel, product);
@@ -56,5 +56,7 @@ CudaLaunch fp8_prologue_launch(const Kernel& kernel, const ProductKernel& produc
 // `from` has rows of `inputs` elements of the type (fp16 or bf16), a multiple of 16, one behind the
 // other.
 std::string print_fp8_weight(DType dtype, int64_t inputs);
+// The same of slots of 16 columns (block_slots.h) of a format of e4m3, a block for each.
+std::string print_fp8_blocks(WeightFormat format, int64_t inputs);
 
 }  // namespace assay::engine

@@ -133,7 +133,7 @@ struct Launches {
     }
     launches.run.push_back(run);
     if (!may_have_many_rows(kernel, product)) return launches;
-    if (in_blocks) {
+    if (in_blocks && !parts.fp8) {
       const int64_t slots =
           tiles * product.packing.tile / CudaSlot::kColumns * CudaSlot::count(product.inputs);
       launches.decode = CudaLaunch{"assay_decode", ceil_div(slots, warps), 1, 1, shape.threads};

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/device/cpu/packed_weights.h"
@@ -111,7 +112,7 @@ Result<GpuBlock> GpuWeights::plain(const WeightSource& source) {
 Result<Fp8Weight> GpuWeights::fp8(const WeightSource& source, const WeightBinding& binding,
                                   KernelStore& kernels) {
   const auto& [in_memory, packing] = *binding.product;
-  const TensorView& first = weights_.tensor(source.tensors.front());
+  const TensorView first = weights_.view(source.tensors.front());
   const int64_t inputs = first.shape[in_memory == WeightLayout::kOutIn ? 1 : 0];
   const int64_t columns = packed_elements(packing, inputs) / Packing::padded_inputs(inputs);
   const Fp8Rows places = fp8_rows(columns, inputs);
@@ -122,13 +123,18 @@ Result<Fp8Weight> GpuWeights::fp8(const WeightSource& source, const WeightBindin
       Address from, codes, scales;
     } arguments{};
     ASSAY_TRY(arguments.from, address(source, binding));
-    ASSAY_TRY(const Module module, kernels.load(print_fp8_weight(first.element(), inputs), false));
+    const bool in_blocks = traits(source.format).in_blocks();
+    ASSAY_TRY(const Module module,
+              kernels.load(in_blocks ? print_fp8_blocks(source.format, inputs)
+                                     : print_fp8_weight(first.element(), inputs),
+                           false));
     ASSAY_TRY(const Function function, driver_.function(module, "assay_round"));
     const auto bytes = static_cast<size_t>(places.wide_at);
     ASSAY_TRY(GpuBlock made, GpuBlock::allocate(driver_, bytes));
     arguments.codes = made.address();
     arguments.scales = made.address() + scales_at;
-    ASSAY_CHECK(driver_.launch(function, {static_cast<unsigned>(columns), 1, 1}, kCudaThreads,
+    const int64_t launched = in_blocks ? columns / CudaSlot::kColumns : columns;
+    ASSAY_CHECK(driver_.launch(function, {static_cast<unsigned>(launched), 1, 1}, kCudaThreads,
                                &arguments, false));
     bytes_ += bytes;
     block = std::move(made);

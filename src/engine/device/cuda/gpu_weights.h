@@ -59,8 +59,8 @@ class GpuWeights {
   // An environment_error if memory ends, here or there.
   Result<Address> address(const WeightSource& source, const WeightBinding& binding);
 
-  // The product's weight, of 16 bits, rounded to e4m3, a kernel's work, beside the copy that
-  // address() gives.
+  // The product's weight, of 16 bits, rounded to e4m3, or its blocks' codes in rows: a kernel's
+  // work, beside the copy that address() gives.
   Result<Fp8Weight> fp8(const WeightSource& source, const WeightBinding& binding,
                         KernelStore& kernels);
 

@@ -139,7 +139,7 @@ Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
     if (!parts.direct) {
       product_bytes = std::max(product_bytes, row_elements * packed_columns(*product));
     }
-    if (planned.kernel.buffers[product->weight].blocks) {
+    if (planned.kernel.buffers[product->weight].blocks && !parts.fp8) {
       decoded_bytes = std::max(decoded_bytes, packed_columns(*product) * element *
                                                   Packing::padded_inputs(product->inputs));
     }
@@ -197,6 +197,9 @@ std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& di
 
 // A kernel more in a step takes its launch, and the bytes that it reads and writes.
 Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, bool rounds) {
+  // In 16 bits it would be decoded first.
+  const auto* of_kernel = std::get_if<ProductKernel>(&kernel.body);
+  if (kernel.buffers[of_kernel->weight].blocks) return true;
   constexpr double kLaunchUs = 2.5, kBytesPerUs = 7e6, kBytesPerElement = 3;
   Kernel in_wide = kernel;
   std::get<ProductKernel>(in_wide.body).fp8 = false;

@@ -140,7 +140,7 @@ TEST(ManyRows, SizesThatNoRowOfCodesHasAreNamed) {
   product.inputs = 96;
   EXPECT_EQ(why_not_fp8(kernel, product), std::nullopt);
   kernel.buffers[0].blocks = {WeightFormat::kQ8_0, 96};
-  EXPECT_EQ(why_not_fp8(kernel, product), "a weight of other than 16 bits");
+  EXPECT_EQ(why_not_fp8(kernel, product), "a weight of other than 16 bits or e4m3");
 }
 
 // Unfused, a norm's output is read by products alone; an attention's may be of a few queries.
