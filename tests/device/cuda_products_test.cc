@@ -336,7 +336,7 @@ TEST_P(CudaFp8Rows, AreTheBlocksCodes) {
     for (int64_t i = 0; i < inputs; ++i) {
       const float expected = output < 0 ? 0.0f : weights[static_cast<size_t>(output * inputs + i)];
       const float found = scale * e4m3_to_f32(codes[static_cast<size_t>(column * inputs + i)]);
-      // Of one scale exactly; else half a unit of e4m3's last place, or of its smallest.
+      // One scale: exactly. Else half a unit of e4m3's last place, or of its smallest.
       const float most = same_scales ? 0.0f : std::abs(expected) / 16 + scale / 1024;
       ASSERT_LE(std::abs(found - expected), most) << column << ", " << i;
     }

@@ -67,7 +67,10 @@ DType Model::cache_type() const {
 
 Status Model::build(Checkpoint checkpoint) {
   ASSAY_CHECK(check_fp8());
-  const bool too_wide = options_.fp8 != Fp8::kNone && checkpoint.config().dtype == DType::kF32;
+  const bool in_blocks = std::ranges::any_of(
+      checkpoint.tensors(), [](const TensorSpec& spec) { return traits(spec.format).in_blocks(); });
+  const bool too_wide =
+      options_.fp8 != Fp8::kNone && !in_blocks && checkpoint.config().dtype == DType::kF32;
   if (too_wide && !options_.dtype) options_.dtype = DType::kBF16;
   const bool from_file = options_.compiler.keeps_weights && !options_.gpu;
   ASSAY_TRY(Weights loaded,

@@ -1,6 +1,7 @@
 // Products of many rows on the tests' driver: when the library multiplies, and by which algorithm
 // and type.
 #include "engine/device/cuda/cublaslt.h"
+#include "engine/model/tiny_quantized.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -118,6 +119,20 @@ TEST_F(CudaLibraryProducts, AProductIsInTheFasterType) {
   asked.fp8_always = false;
   asked.compile.prefill = asked.compile.decode = false;
   EXPECT_THAT(types(folder, kE4M3), ElementsAre("e4m3")) << "eager";
+}
+
+// Blocks of other codes have no form in e4m3, whatever type stands beside them.
+TEST_F(CudaLibraryProducts, BlocksOfOtherCodesAreRefusedInFp8) {
+  SessionOptions asked = options(CacheKind::kStatic, true);
+  asked.fp8 = Fp8::kLayers;
+  for (const DType dtype : {DType::kF16, DType::kF32}) {
+    const TinyQuantized made({.method = QuantizationMethod::kAwq, .dtype = dtype});
+    const auto session = Session::open(made.folder(), asked);
+    ASSERT_FALSE(session);
+    EXPECT_THAT(session.error().message,
+                HasSubstr("dtype fp8: expected weights of fp16, bf16 or fp8, found int4_g128 in "
+                          "model.layers.0."));
+  }
 }
 
 TEST_F(CudaLibraryProducts, WhatCantBeMeasuredIsTheLibrarysChoice) {
