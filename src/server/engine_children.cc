@@ -53,7 +53,7 @@ Result<EngineAnswer> EngineChildren::ask(EngineWorker& worker, const EngineCall&
 void EngineChildren::look(bool within_call) {
   if (starting_) {
     const auto ready = starting_->ready(0);
-    if (!ready && starting_->says_no() && stand_in_ && !is_alone_) {
+    if (!ready && starting_->says_no() && stand_in_ && !is_alone_ && process_.may_lack_room) {
       starting_.reset();
       refusal_ = ready.error();
     } else if (!ready) {
@@ -134,7 +134,8 @@ Result<EngineWorker*> EngineChildren::wait_for_whole() {
   auto ready = starting_->ready(deadline_after(process_.start_s));
   if (ready && !*ready) ready = std::unexpected(not_ready());
   if (!ready) {
-    is_alone_ = false;
+    // Room wasn't what it lacked, and one that stands in isn't ended for it again.
+    is_alone_ = process_.may_lack_room = false;
     put_off(ready.error());
     return std::unexpected(ready.error());
   }

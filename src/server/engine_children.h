@@ -29,7 +29,8 @@ class EngineChildren {
   // One call; of a process that ends by it, the slots are lost.
   Result<EngineAnswer> ask(EngineWorker& worker, const EngineCall& call,
                            const EngineWorker::Hear& hear = {});
-  // Takes what has become ready, starts what is due and ends what has no slots, without waiting.
+  // Takes what has become ready, starts what is due and ends what has no slots. Waits for a process
+  // that ended to be gone alone.
   // `within_call`: no slot is lost by this.
   void look(bool within_call = false);
   // The same while no slot is anybody's. True: one with both ways isn't there yet.

@@ -23,6 +23,8 @@ struct EngineProcess {
   // Starts a process that runs serve_batch(), or says tell_no_engine(). Its batch has both ways, or
   // it is one of operators alone, which starts soon and takes little memory. Their slots are alike.
   std::function<Result<std::unique_ptr<Child>>(bool compiles)> start;
+  // A process that can't start beside another one may start alone: on a GPU.
+  bool may_lack_room = false;
   double call_s = 60;    // from a call to its end, or to its next token
   double start_s = 600;  // until a process with both ways is ready; one of operators has call_s
   double pause_s = 1;    // behind a start that failed; twice as long behind each further one
@@ -41,12 +43,11 @@ struct StartedEngine {
 // what they had (prompts, and tokens that were told of) into a process that stands in, operator by
 // operator, which takes new slots too. Meanwhile one with both ways starts beside it, and nobody
 // waits for that; once it is ready, slots are begun there, and the one that stands in ends with its
-// last slot. A ready one gets what another
-// had that ends.
+// last slot. Where one of the two ends, the other gets its slots.
 //
-// Where a process with both ways says that it can't be beside the other one (a GPU has no room for
-// two), it starts alone, and so again at each later end: all calls wait for it then. So they do
-// where no process of operators can be started.
+// Where a process with both ways says that it can't be beside the other one (may_lack_room), it
+// starts alone, and so again at each later end: all calls wait for it then. So they do where no
+// process of operators can be started.
 //
 // Errors: those of start(), and of a first process that isn't ready.
 Result<StartedEngine> start_engine(EngineProcess process);

@@ -18,8 +18,10 @@ namespace assay::server {
 namespace {
 
 using engine::Onward;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // Hears what a request is told.
@@ -73,6 +75,7 @@ class EngineProcesses : public ::testing::Test {
     started_[0] = started_[1] = 0;
     EngineProcess process;
     process.pause_s = 0;
+    process.may_lack_room = may_lack_room_;
     process.counts = counts_;
     process.start = [this](bool compiles) -> Result<std::unique_ptr<Child>> {
       ASSAY_TRY(engine::Batch batch,
@@ -176,6 +179,7 @@ class EngineProcesses : public ::testing::Test {
   std::deque<Fate> fates_[2];
   size_t started_[2] = {};
   std::shared_ptr<EngineCounts> counts_;
+  bool may_lack_room_ = false;
   std::vector<std::string> errors_, told_;
   const Scheduler::Deliver now_ = [](const std::function<void()>& work) { work(); };
   sighandler_t before_ = SIG_DFL;
@@ -257,6 +261,7 @@ TEST_F(EngineProcesses, RestoreATextInChunksBetweenStepsOfOthers) {
   EXPECT_EQ(second->tokens_at_end(), expected);
   held = false;
   held.notify_all();
+  scheduler.settle();
   // Calls of the one that stood in, from the second slot's begin on.
   std::vector<std::string> calls;
   for (const std::string& one : fates_[0].at(0).calls)
@@ -299,9 +304,26 @@ TEST_F(EngineProcesses, TheOneThatStandsInMayEndToo) {
   }
 }
 
+// A processor has room: whatever a start says, the one that stands in goes on.
+TEST_F(EngineProcesses, ARefusedStartIsTriedAgainWhereThereIsRoom) {
+  const TokenAsk wanted = wish(5);
+  const auto expected = alone(wanted);
+  Scheduler scheduler(start({}, {{.messages = 9}, {.refuses = true}, {}}), {}, now_);
+  for (int i = 0; i < 2; ++i) {
+    const auto told = std::make_shared<Told>();
+    (void)scheduler.ask(wanted, told);
+    EXPECT_EQ(told->tokens_at_end(), expected);
+  }
+  scheduler.settle();
+  EXPECT_EQ(counts_->starts[0], 1);
+  EXPECT_THAT(told_, Contains("compiled: no room; again in 0 s"));
+  EXPECT_THAT(told_, Not(Contains(HasSubstr("alone"))));
+}
+
 TEST_F(EngineProcesses, WhereThereIsNoRoomForTwoOneStartsAlone) {
   const TokenAsk wanted = wish(5);
   const auto expected = alone(wanted);
+  may_lack_room_ = true;
   Scheduler scheduler(start({}, {{.messages = 9}, {.refuses = true}, {.messages = 9}}), {}, now_);
   for (int i = 0; i < 2; ++i) {
     const auto told = std::make_shared<Told>();

@@ -136,6 +136,7 @@ Result<KeptDraft> KeptFiles::draft(std::string_view digest) const {
   std::string path = at_ / fmt::format("{}{}", kDraft, kUnique);
   Descriptor file(::mkostemp(path.data(), O_CLOEXEC));
   if (!file.ok()) return not_kept(shown(digest), kind_.one, errno);
+  ::flock(file.get(), LOCK_EX | LOCK_NB);  // as long as somebody writes it
   return KeptDraft(std::move(file), std::move(path));
 }
 
@@ -172,6 +173,18 @@ Result<std::vector<KeptFiles::Found>> KeptFiles::files(bool drafts) const {
                              error.message());
   }
   return found;
+}
+
+void KeptFiles::drop_abandoned() const {
+  constexpr time_t kBegunS = 10;  // a draft may be there a moment before its lock
+  const auto drafts = files(true);
+  if (!drafts) return;
+  for (const Found& draft : *drafts) {
+    if (::time(nullptr) - draft.used.tv_sec < kBegunS) continue;
+    const Descriptor file(
+        ::open(draft.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file.ok() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(draft.path.c_str());
+  }
 }
 
 // A look at the folder costs as much as it has files: only at the first keep(), and when the known

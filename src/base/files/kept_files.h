@@ -71,6 +71,8 @@ class KeptFiles {
   bool has_refused() const { return !refusal_.empty(); }
   void mark_used(std::string_view digest) const;
   void remove(std::string_view digest) const;
+  // Removes drafts that nobody writes any more: a process was ended that had begun one.
+  void drop_abandoned() const;
 
   // An environment_error if the folder takes no file.
   Result<KeptDraft> draft(std::string_view digest) const;

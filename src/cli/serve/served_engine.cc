@@ -131,6 +131,7 @@ Result<ServedEngine> start_served_engine(const EngineAsk& ask, double call_s,
         child->send(to_json_line(record_to_json(asked)) + "\n", deadline_after(kSendSeconds)));
     return child;
   };
+  process.may_lack_room = ask.device != "cpu";
   process.call_s = call_s;
   process.tell = std::move(tell);
   process.counts = std::move(counts);

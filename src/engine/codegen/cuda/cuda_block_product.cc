@@ -31,7 +31,7 @@ __device__ __forceinline__ unsigned largest_of_cell(const float (&x)[VECTOR]) {
   }
   return largest;
 }
-// What isn't finite makes all products of its row NaN.
+// An input that isn't finite makes all products of its row NaN.
 __device__ __forceinline__ float unit_or_nan(unsigned largest, float unit) {
   return largest < 0x7f800000u ? unit : __uint_as_float(0x7fc00000u);
 }

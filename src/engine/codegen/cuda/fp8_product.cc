@@ -221,6 +221,7 @@ std::optional<std::string> why_not_fp8(const Kernel& kernel, const ProductKernel
   if ((weight.blocks && !codes) || weight.dtype == DType::kF32) {
     return "a weight of other than 16 bits or e4m3";
   }
+  if (codes && weight.blocks->ordered) return "inputs in an order of their own";
   if (product.rows.power(1) == 0 || kernel.dims.q_len == 1)
     return "not of all positions of a prompt";
   const int64_t outputs = tile_count(product.packing) * product.packing.tile;

@@ -345,7 +345,7 @@ std::string print_library_prologue(const Kernel& kernel, const ProductKernel& pr
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product) {
   const LibraryProduct parts = library_product(kernel, product);
   std::string text;
-  if (kernel.buffers[product.weight].blocks) text += kDecode;
+  if (kernel.buffers[product.weight].blocks && !parts.fp8) text += kDecode;
   if (parts.fp8 || product.codes_output) text += fp8_rounding_text();
   if (parts.prologue) text += "\nenum { X_AT = 0 };\n" + print_library_prologue(kernel, product);
   if (!parts.direct) text += epilogue_text(kernel, product);

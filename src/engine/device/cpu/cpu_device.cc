@@ -70,7 +70,12 @@ Status CpuDevice::prepare(const Graph& graph, const Weights& weights) {
   }
   std::optional<WeightCache> cache;
   if (options_.keeps_weights && options_.kernel_cache) {
-    if (auto opened = WeightCache::open(*options_.kernel_cache)) cache = *std::move(opened);
+    auto opened = WeightCache::open(*options_.kernel_cache);
+    if (opened) {
+      cache = *std::move(opened);
+    } else {
+      notes_.push_back("packed weights aren't kept: " + opened.error().message);
+    }
   }
   return weights_->pack(products, cache ? &*cache : nullptr, notes_);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/files/hash.h"
+#include "base/files/mapped_file.h"
 #include "engine/model/convert.h"
 
 namespace assay::engine {
@@ -59,10 +60,13 @@ std::vector<PackedWeights::Place> PackedWeights::places(
   return places;
 }
 
-// Everything that the file's bytes depend on.
+// Everything that the file's bytes depend on. The program is: readers convert what they read, in
+// more ways than a layout's number could be held to.
 WeightFileKey PackedWeights::key_of(const std::vector<Place>& places,
                                     const std::string& checkpoint) const {
-  std::string text = fmt::format("layout {}\n{}", kPackedVersion, checkpoint);
+  const auto program = file_stamp("/proc/self/exe");
+  std::string text = fmt::format("layout {}\nprogram {}\n{}", kPackedVersion,
+                                 program ? program->text() : "", checkpoint);
   WeightFileKey key{.digest = {}, .label = label_of(weights_.checkpoint())};
   for (const Place& place : places) {
     for (const std::string& name : place.product.source.tensors) {

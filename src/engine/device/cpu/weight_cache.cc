@@ -94,6 +94,7 @@ Status WeightFile::write(size_t bytes) {
 
 Result<WeightCache> WeightCache::open(fs::path folder, uint64_t limit_bytes) {
   ASSAY_TRY(KeptFiles files, KeptFiles::open(std::move(folder), kKind, limit_bytes));
+  files.drop_abandoned();
   return WeightCache(std::move(files));
 }
 
@@ -101,8 +102,9 @@ std::optional<MappedFile> WeightCache::find(const WeightFileKey& key) {
   const Descriptor file = files_.find(key.digest);
   if (!file.ok()) return std::nullopt;
   auto mapped = MappedFile::of(file.get(), files_.shown(key.digest));
+  if (!mapped) return std::nullopt;  // no fault of the file
   const std::string trailer = trailer_of(key);
-  if (!mapped || mapped->bytes().size() != key.bytes + trailer.size() ||
+  if (mapped->bytes().size() != key.bytes + trailer.size() ||
       read_at(file.get(), key.bytes, trailer.size()) != trailer) {
     files_.remove(key.digest);
     return std::nullopt;

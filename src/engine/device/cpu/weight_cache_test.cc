@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 
@@ -95,6 +96,24 @@ TEST_F(WeightCacheTest, GivesBackWhatWasWritten) {
 }
 
 // A file of another key, version, size or name doesn't count, and goes.
+// A process that is killed leaves what it had begun. A draft that somebody writes, or that may be
+// from a moment ago, stays.
+TEST_F(WeightCacheTest, ABegunFileGoesOnceNobodyWritesIt) {
+  WeightCache cache = open();
+  auto written = cache.begin(key_of('a'));
+  ASSERT_TRUE(written) << written.error().message;
+  const fs::path held = fs::directory_iterator(folder())->path();
+  const fs::path left = folder() / "assay-tmp-abcdef", fresh = folder() / "assay-tmp-ghijkl";
+  for (const fs::path& path : {left, fresh}) std::ofstream(path) << "begun";
+  for (const fs::path& path : {held, left}) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::minutes(1));
+  }
+  open();
+  EXPECT_TRUE(fs::exists(held));
+  EXPECT_TRUE(fs::exists(fresh));
+  EXPECT_FALSE(fs::exists(left));
+}
+
 TEST_F(WeightCacheTest, AnyOtherFileCountsAsAbsent) {
   const WeightFileKey key = key_of('a', 1000);
   WeightCache cache = open();
