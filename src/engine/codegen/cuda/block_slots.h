@@ -17,13 +17,11 @@ namespace assay::engine {
 // inputs 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3, as v0 to v7. A slot's parts, in this order:
 //   codes of 4 to 6 bits, for two cells and lane 16 bytes: for each cell a word for each of the two
 //     columns, whose byte j has the lower four bits of v j below those of v 4 + j;
-//   or codes of 8 bits, for cell and lane two words of v0 to v3, a column each, and two of v4 to
-//   v7:
+//   or codes of 8 bits, for cell and lane four words: v0 to v3 of the two columns, then v4 to v7;
 //     integers with a sign, or e4m3;
 //   of 6 bits, for cell and lane a word: byte j has the upper two of v j and of v 4 + j of the
-//   first
-//     column, then of the second; of 5 bits for two cells and lane a word: byte j has the upper one
-//     of the same four, of the first cell below those of the second;
+//     first column, then of the second; of 5 bits for two cells and lane a word: byte j has the
+//     upper one of the same four, of the first cell below those of the second;
 //   scales: f16 d of each column and cell, or of each column in formats of 256 values; with a
 //     minimum d and m side by side; the first words of int4 and fp8 blocks, of each column and each
 //     group of inputs that shares one;

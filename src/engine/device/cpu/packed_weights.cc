@@ -60,13 +60,12 @@ std::vector<PackedWeights::Place> PackedWeights::places(
   return places;
 }
 
-// Everything that the file's bytes depend on. The program is: readers convert what they read, in
-// more ways than a layout's number could be held to.
+// Everything that the file's bytes depend on: of the code, all of the program. Without /proc, which
+// has it, no file is kept (KeptFiles).
 WeightFileKey PackedWeights::key_of(const std::vector<Place>& places,
                                     const std::string& checkpoint) const {
   const auto program = file_stamp("/proc/self/exe");
-  std::string text = fmt::format("layout {}\nprogram {}\n{}", kPackedVersion,
-                                 program ? program->text() : "", checkpoint);
+  std::string text = fmt::format("program {}\n{}", program ? program->text() : "", checkpoint);
   WeightFileKey key{.digest = {}, .label = label_of(weights_.checkpoint())};
   for (const Place& place : places) {
     for (const std::string& name : place.product.source.tensors) {

@@ -12,10 +12,6 @@
 
 namespace assay::engine {
 
-// Version of the bytes that ProductPanels makes of a checkpoint: a file with others is packed anew.
-// To be raised with every change of them, as product_panels_test.cc says.
-inline constexpr int kPackedVersion = 1;
-
 // One product's weight, laid out panel by panel, wherever each of them goes.
 class ProductPanels {
  public:
