@@ -119,6 +119,9 @@ inline double __ddiv_rn(double x, double y) {
 inline double __longlong_as_double(long long x) {
   return simt_bits<double>(x);
 }
+inline long long __double_as_longlong(double x) {
+  return simt_bits<long long>(x);
+}
 inline float __uint_as_float(unsigned x) {
   return simt_bits<float>(x);
 }

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "base/random.h"
@@ -17,6 +18,11 @@ namespace {
 
 constexpr double kMostPenalty = 100, kMostTemperature = 100, kMostBias = 1000;
 constexpr double kLeastTemperature = 1e-6;  // beside 0: logits divided by it stay finite
+constexpr uint64_t kSplitMixStep = [] {     // from a number's state to the next one's
+  uint64_t state = 0;
+  splitmix64(state);
+  return state;
+}();
 
 struct Candidate {
   uint64_t weight = 0;  // weight_of(logit - the largest), at the temperature
@@ -37,6 +43,23 @@ uint64_t weight_of(double x) {
   for (size_t i = 1; i < std::size(kParts); ++i) p = p * r + kParts[i];
   p = p * r + 1.0;
   return static_cast<uint64_t>(p * std::bit_cast<double>(uint64_t(1023 + 40 + k) << 52));
+}
+
+// -ln u for u from 2^-54 to 1, by the series of the inverse hyperbolic tangent around a power of
+// two: to 2^-50 of itself.
+double minus_ln(double u) {
+  const auto word = std::bit_cast<uint64_t>(u);
+  auto exponent = static_cast<int>(word >> 52) - 1023;
+  double m = std::bit_cast<double>((word & 0xFFFFFFFFFFFFFull) | 1023ull << 52);
+  if (m > 1.4142135623730951) m = m * 0.5, ++exponent;
+  const double r = (m - 1) / (m + 1), square = r * r;
+  double p = 1.0 / 21;
+  for (const double part : {1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7,
+                            1.0 / 5, 1.0 / 3, 1.0}) {
+    p = p * square + part;
+  }
+  const double low = exponent * 1.90821492927058770002e-10 + 2 * r * p;
+  return -(exponent * 0.693147180369123816490e+00 + low);
 }
 
 Status in_range(std::string_view name, double value, double least, double most) {
@@ -164,15 +187,17 @@ int32_t Sampler::choose(std::span<const float> logits) const {
   return draw(values, largest);
 }
 
-// Draws in the order of ids: that of probabilities would be another one for logits that are another
-// sum's.
+// Each candidate has an exponential clock at the rate of its weight, and the first to ring is
+// drawn: its chance is its weight's share. Where another order of sums moves the logits a little,
+// the choice changes only if the first two clocks are as close as that. A place in cumulated
+// weights would change wherever many tokens weigh less than the cumulated error.
 int32_t Sampler::draw(const std::vector<double>& logits, size_t largest) const {
   std::vector<Candidate> left;
-  const uint64_t least = least_weight(sampling_.min_p);
+  const uint64_t least_kept = least_weight(sampling_.min_p);
   const double scale = 1 / sampling_.temperature;
   for (size_t id = 0; id < logits.size(); ++id) {
     const uint64_t weight = weight_of((logits[id] - logits[largest]) * scale);
-    if (weight >= least) left.push_back({weight, static_cast<int32_t>(id)});
+    if (weight >= least_kept) left.push_back({weight, static_cast<int32_t>(id)});
   }
   const auto top_k = static_cast<uint64_t>(sampling_.top_k);
   if (top_k > 0 && top_k < left.size()) keep_likeliest(left, top_k, false);
@@ -181,15 +206,19 @@ int32_t Sampler::draw(const std::vector<double>& logits, size_t largest) const {
     const auto share = static_cast<uint64_t>(sampling_.top_p * all);
     keep_likeliest(left, std::max<uint64_t>(share, 1), true);
   }
-  const uint64_t mass = mass_of(left);
-  const double share = Random(sampling_.seed, chosen_count_).uniform();
-  const uint64_t at = std::min(static_cast<uint64_t>(share * static_cast<double>(mass)), mass - 1);
-  uint64_t through = 0;
+  const uint64_t stream = Random(sampling_.seed, chosen_count_)();  // its id-th number is a token's
+  double least = std::numeric_limits<double>::infinity();
+  int32_t drawn = 0;
   for (const Candidate& candidate : left) {
-    through += candidate.weight;
-    if (at < through) return candidate.id;
+    uint64_t state = stream + static_cast<uint64_t>(candidate.id) * kSplitMixStep;
+    const double u = (static_cast<double>(splitmix64(state) >> 11) + 0.5) * 0x1p-53;
+    const auto weight = static_cast<double>(candidate.weight);
+    // -ln u is at least 1 - u; what is left of 1 is more than all rounding.
+    if (0.9999 - u >= least * weight) continue;
+    const double at = minus_ln(u) / weight;
+    if (at < least) least = at, drawn = candidate.id;
   }
-  return left.back().id;
+  return drawn;
 }
 
 }  // namespace assay::engine

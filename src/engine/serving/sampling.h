@@ -48,10 +48,10 @@ class Sampler {
   void saw_prompt(std::span<const int32_t> ids);
   void saw_chosen(int32_t id);
 
-  // The token behind those. Equal for equal logits, whatever was asked before: its random number is
-  // made of the seed and of how many tokens were chosen so far. If a bound falls between
-  // equally likely tokens, it leaves those of smaller ids. Where the largest logit is NaN or an
-  // infinity, it is chosen, as by argmax.
+  // The token behind those. Equal for equal logits, whatever was asked before: its random numbers
+  // are made of the seed, of how many tokens were chosen so far, and of the candidates' ids. If a
+  // bound falls between equally likely tokens, it leaves those of smaller ids. Where the largest
+  // logit is NaN or an infinity, it is chosen, as by argmax.
   int32_t choose(std::span<const float> logits) const;  // [vocab]
 
  private:

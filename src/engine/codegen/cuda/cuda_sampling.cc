@@ -103,12 +103,26 @@ __device__ u64 mix_of(u64& state) {
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
   return z ^ (z >> 31);
 }
-__device__ double uniform_of(u64 seed, u64 stream) {
+__device__ u64 stream_of(u64 seed, u64 stream) {
   u64 mix = seed;
   u64 state = mix_of(mix) ^ (stream * 0xD1342543DE82EF95ull);
   mix_of(state);
   const u64 five = mix_of(state) * 5;
-  return __dmul_rn((double)(((five << 7 | five >> 57) * 9) >> 11), 1.1102230246251565e-16);
+  return (five << 7 | five >> 57) * 9;
+}
+// -ln u: Sampler's.
+__device__ double minus_ln(double u) {
+  const u64 word = (u64)__double_as_longlong(u);
+  int exponent = (int)(word >> 52) - 1023;
+  double m = __longlong_as_double((long long)((word & 0xFFFFFFFFFFFFFull) | 1023ull << 52));
+  if (m > 1.4142135623730951) m = __dmul_rn(m, 0.5), ++exponent;
+  const double r = __ddiv_rn(__dadd_rn(m, -1.0), __dadd_rn(m, 1.0)), square = __dmul_rn(r, r);
+  const double parts[10] = {1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
+  double p = 1.0 / 21;
+  #pragma unroll
+  for (int i = 0; i < 10; ++i) p = __dadd_rn(__dmul_rn(p, square), parts[i]);
+  const double low = __dadd_rn(__dmul_rn((double)exponent, 1.90821492927058770002e-10), __dmul_rn(__dmul_rn(2.0, r), p));
+  return -__dadd_rn(__dmul_rn((double)exponent, 0.693147180369123816490e+00), low);
 }
 
 // Tokens in the order of their weights, equal ones in that of ids: a cut keeps those above `weight`,
@@ -161,6 +175,39 @@ __device__ Cut find_cut(const u64* weights, long vocab, const Cut& low, u64 want
   return {prefix, wanted - above, block_total(sum)};
 }
 
+// The id of the last token that a cut keeps of its own weight; `vocab` where there is no cut. Each warp
+// counts a run of ids.
+__device__ long last_of_equal(const u64* weights, long vocab, const Cut& cut) {
+  __shared__ u64 equal_of[WARPS];
+  __shared__ long last;
+  if (cut.weight == 0) return vocab;
+  const long run = (vocab + WARPS - 1) / WARPS;
+  const long begin = warp_of_thread() * run < vocab ? warp_of_thread() * run : vocab;
+  const long end = begin + run < vocab ? begin + run : vocab;
+  u64 equal = 0;
+  each(weights, begin + lane_of_thread(), end, 32, [&](long, u64 weight) { equal += weight == cut.weight; });
+  #pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) equal += __shfl_xor_sync(~0u, equal, offset);
+  __syncthreads();
+  if (lane_of_thread() == 0) equal_of[warp_of_thread()] = equal;
+  if (threadIdx.x == 0) last = vocab;
+  __syncthreads();
+  u64 before = 0;  // equal ones ahead of the warp's
+  for (int w = 0; w < warp_of_thread(); ++w) before += equal_of[w];
+  if (before < cut.equal && before + equal >= cut.equal) {
+    for (long row = begin; row < end; row += 32) {
+      const long i = row + lane_of_thread();
+      const u64 is_equal = i < end && weights[i] == cut.weight;
+      const u64 through = before + warp_through(is_equal);
+      if (is_equal && through == cut.equal) last = i;
+      before = __shfl_sync(~0u, through, 31);
+      if (before >= cut.equal) break;
+    }
+  }
+  __syncthreads();
+  return last;
+}
+
 // The token that is drawn; the same in every thread. `count` and `mass`: of all that have a weight.
 __device__ long draw(const Wishes& wishes, const u64* weights, long vocab, u64 count, u64 mass, u64 chosen_before) {
   Cut cut = {0, 0, mass};
@@ -174,48 +221,20 @@ __device__ long draw(const Wishes& wishes, const u64* weights, long vocab, u64 c
       cut = find_cut(weights, vocab, cut, enough, true);
     }
   }
-  mass = mass_of(cut);
-  u64 at = (u64)__dmul_rn(uniform_of(wishes.seed, chosen_before), (double)mass);
-  if (at >= mass) at = mass - 1;
-  // In the order of ids, a run of them each warp.
-  __shared__ u64 above_of[WARPS], equal_of[WARPS];
-  __shared__ long drawn;
-  const long run = (vocab + WARPS - 1) / WARPS;
-  const long begin = warp_of_thread() * run < vocab ? warp_of_thread() * run : vocab;
-  const long end = begin + run < vocab ? begin + run : vocab;
-  u64 above = 0, equal = 0;
-  each(weights, begin + lane_of_thread(), end, 32, [&](long, u64 weight) {
-    above += weight > cut.weight ? weight : 0;
-    equal += weight == cut.weight;
+  const long last = last_of_equal(weights, vocab, cut);
+  const u64 stream = stream_of(wishes.seed, chosen_before);
+  double least = __longlong_as_double(0x7ffll << 52);
+  long drawn = vocab;
+  each(weights, threadIdx.x, vocab, THREADS, [&](long i, u64 weight) {
+    if (weight == 0 || weight < cut.weight || (weight == cut.weight && i > last)) return;
+    u64 state = stream + (u64)i * 0x9E3779B97F4A7C15ull;
+    const double u = __dmul_rn(__dadd_rn((double)(mix_of(state) >> 11), 0.5), 1.1102230246251565e-16);
+    if (__dadd_rn(0.9999, -u) >= __dmul_rn(least, (double)weight)) return;  // Sampler's short cut
+    const double at = __ddiv_rn(minus_ln(u), (double)weight);
+    if (at < least) least = at, drawn = i;
   });
-  #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) {
-    above += __shfl_xor_sync(~0u, above, offset), equal += __shfl_xor_sync(~0u, equal, offset);
-  }
-  __syncthreads();
-  if (lane_of_thread() == 0) above_of[warp_of_thread()] = above, equal_of[warp_of_thread()] = equal;
-  __syncthreads();
-  u64 before = 0, equal_before = 0;  // mass of what is kept, and equal ones, ahead of the warp's
-  for (int w = 0; w <= warp_of_thread(); ++w) {
-    const u64 left = equal_before < cut.equal ? cut.equal - equal_before : 0;
-    const u64 own = above_of[w] + (equal_of[w] < left ? equal_of[w] : left) * cut.weight;
-    if (w == warp_of_thread() && before <= at && at < before + own) {
-      for (long row = begin; row < end; row += 32) {
-        const long i = row + lane_of_thread();
-        const u64 weight = i < end ? weights[i] : 0;
-        const u64 is_equal = i < end && weight == cut.weight;
-        const u64 equal_through = warp_through(is_equal);
-        const bool is_kept = weight > cut.weight || (is_equal && equal_before + equal_through <= cut.equal);
-        const u64 through = before + warp_through(is_kept ? weight : 0);
-        if (at < through && at >= through - (is_kept ? weight : 0)) drawn = i;
-        before = __shfl_sync(~0u, through, 31), equal_before += __shfl_sync(~0u, equal_through, 31);
-        if (at < before) break;
-      }
-    }
-    before += own, equal_before += equal_of[w];
-  }
-  __syncthreads();
-  return drawn;
+  double first = -least;
+  return block_largest(first, drawn);
 }
 
 // A row's logits with the slot's biases, where it has some, and behind its penalties.
