@@ -102,6 +102,16 @@ class Narrowing {
 
 }  // namespace
 
+Result<std::shared_ptr<const GpuBlock>> DecodedWeight::room(size_t bytes) {
+  std::shared_ptr<const GpuBlock> memory = memory_.lock();
+  if (memory && memory->size_bytes() >= bytes) return memory;
+  memory.reset();  // before the new one: where no step has it, the two need not fit side by side
+  ASSAY_TRY(GpuBlock allocated, GpuBlock::allocate(driver_, bytes));
+  memory = std::make_shared<const GpuBlock>(std::move(allocated));
+  memory_ = memory;
+  return memory;
+}
+
 CublasLt* LazyCublasLt::get() {
   if (!tried_) {
     tried_ = true;
@@ -144,14 +154,15 @@ Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
                                                   Packing::padded_inputs(product->inputs));
     }
   }
-  const bool decodes_more = static_cast<size_t>(decoded_bytes) > decoded_.size_bytes();
-  if (decodes_more) {
-    decoded_ = GpuBlock();
-    ASSAY_TRY(decoded_, GpuBlock::allocate(driver_, static_cast<size_t>(decoded_bytes)));
+  const Address decoded_before = decoded();
+  if (decoded_bytes > 0) {
+    if (decoded_ && decoded_->size_bytes() < static_cast<size_t>(decoded_bytes)) decoded_.reset();
+    ASSAY_TRY(decoded_, library_.decoded().room(static_cast<size_t>(decoded_bytes)));
   }
+  const bool decodes_elsewhere = decoded() != decoded_before;
   const size_t x_room = (static_cast<size_t>(x_bytes) + kAlignment - 1) / kAlignment * kAlignment;
   const auto products_room = static_cast<size_t>(product_bytes);
-  if (x_room <= products_at_ && products_room <= products_bytes_) return decodes_more;
+  if (x_room <= products_at_ && products_room <= products_bytes_) return decodes_elsewhere;
   products_at_ = std::max(products_at_, x_room);
   products_bytes_ = std::max(products_bytes_, products_room);
   const size_t bytes = products_at_ + products_bytes_;

@@ -23,12 +23,26 @@ struct Fp8Wishes {
   bool always = false;     // even where the weights' type is faster
 };
 
+// Memory for one weight decoded from its blocks, which a device's steps share: the stream runs one
+// product at a time. A step that was recorded with less memory keeps that until it asks again.
+class DecodedWeight {
+ public:
+  explicit DecodedWeight(Driver& driver) : driver_(driver) {}  // which must outlive the object
+
+  // At least so many bytes: what others have, or more, which those who ask later get too.
+  Result<std::shared_ptr<const GpuBlock>> room(size_t bytes);
+
+ private:
+  Driver& driver_;
+  std::weak_ptr<const GpuBlock> memory_;  // gone with the last step that has it
+};
+
 // cuBLASLt, opened when it is first needed: half a gigabyte, that few rows do without.
 class LazyCublasLt {
  public:
   // Both must outlive the object. The reason for not using the library becomes a note, once.
   LazyCublasLt(Driver& driver, std::vector<std::string>& notes, Fp8Wishes fp8 = {})
-      : driver_(driver), notes_(notes), fp8_(fp8) {}
+      : driver_(driver), notes_(notes), fp8_(fp8), decoded_(driver) {}
 
   // Keeps choices there; without a cache, the library's own are taken.
   void keep_choices_in(const std::optional<KernelCache>& cache) { cache_ = cache; }
@@ -40,11 +54,13 @@ class LazyCublasLt {
   // Measurements that chose a product's type, each once.
   std::vector<TypeContest>& contests() { return contests_; }
   const std::vector<TypeContest>& contests() const { return contests_; }
+  DecodedWeight& decoded() { return decoded_; }  // the library multiplies it
 
  private:
   Driver& driver_;
   std::vector<std::string>& notes_;
   Fp8Wishes fp8_;
+  DecodedWeight decoded_;
   std::vector<TypeContest> contests_;
   std::optional<KernelCache> cache_;
   bool tried_ = false;
@@ -75,12 +91,13 @@ class ManyRows {
   Address inputs() const { return memory_.address(); }
   Address products() const { return memory_.address() + products_at_; }  // assay_epilogue reads
   // Written by assay_decode, of the product that is multiplied next: its weight in blocks.
-  Address decoded() const { return decoded_.address(); }
+  Address decoded() const { return decoded_ ? decoded_->address() : 0; }
 
  private:
   Driver& driver_;
   LazyCublasLt& library_;
-  GpuBlock memory_, decoded_;
+  GpuBlock memory_;
+  std::shared_ptr<const GpuBlock> decoded_;
   size_t products_at_ = 0, products_bytes_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/codegen/cuda/fp8_product.h"
+#include "engine/device/cuda/fake_gpu.h"
 #include "engine/passes/test_models.h"
 
 namespace assay::engine::cuda {
@@ -141,6 +142,67 @@ TEST(ManyRows, SizesThatNoRowOfCodesHasAreNamed) {
   EXPECT_EQ(why_not_fp8(kernel, product), std::nullopt);
   kernel.buffers[0].blocks = {WeightFormat::kQ8_0, 96};
   EXPECT_EQ(why_not_fp8(kernel, product), "a weight of other than 16 bits or e4m3");
+}
+
+// A prompt of so many tokens, all weights in blocks.
+StepPlan plan_in_blocks(const std::string& architecture, int64_t q_len) {
+  StepPlan plan = plan_of(architecture, DType::kBF16, true,
+                          {.batch = 1, .q_len = q_len, .kv_len = q_len, .capacity = 2 * q_len});
+  for (PlannedKernel& planned : plan.kernels) {
+    if (const auto* product = std::get_if<ProductKernel>(&planned.kernel.body)) {
+      planned.kernel.buffers[product->weight].blocks = {WeightFormat::kQ8_0, product->inputs};
+    }
+  }
+  return plan;
+}
+
+// Gate and up, decoded to bf16, are the widest. A step with such memory of its own would take it
+// again.
+TEST(ManyRows, StepsShareTheMemoryOfADecodedWeight) {
+  const FakeCuda fake;
+  for (const auto& [architecture, decoded_bytes] :
+       {std::pair<std::string, size_t>{"llama3.2-1b", 2UL * 2 * 8192 * 2048},
+        std::pair<std::string, size_t>{"llama3.1-8b", 2UL * 2 * 14336 * 4096}}) {
+    SCOPED_TRACE(architecture);
+    auto driver = Driver::open();
+    ASSERT_TRUE(driver) << driver.error().message;
+    std::vector<std::string> notes;
+    LazyCublasLt library(**driver, notes);
+    ManyRows one(**driver, library), other(**driver, library);
+    const auto takes = [&](ManyRows& step, int64_t q_len) {
+      const size_t free = (*driver)->memory()->free;
+      const auto moved = step.reserve(plan_in_blocks(architecture, q_len), {1, q_len, q_len});
+      EXPECT_TRUE(moved && *moved);
+      return free - (*driver)->memory()->free;
+    };
+    ASSERT_NE(library.get(), nullptr);  // which has memory of its own
+    EXPECT_GE(takes(one, 64), decoded_bytes);
+    EXPECT_LT(takes(other, 512), decoded_bytes);
+    EXPECT_EQ(one.decoded(), other.decoded());
+  }
+}
+
+TEST(ManyRows, AStepKeepsTheMemoryThatItWasRecordedWith) {
+  FakeCuda fake;
+  auto driver = Driver::open();
+  ASSERT_TRUE(driver) << driver.error().message;
+  const int live = fake.live();
+  DecodedWeight weight(**driver);
+  auto small = weight.room(1000), same = weight.room(10);
+  ASSERT_TRUE(small && same);
+  EXPECT_EQ(*small, *same);
+  auto large = weight.room(2000);
+  ASSERT_TRUE(large);
+  EXPECT_NE(*large, *small);
+  EXPECT_EQ((*small)->size_bytes(), 1000);
+  EXPECT_EQ(fake.live(), live + 2);
+  small = weight.room(1000), same = weight.room(1000);
+  EXPECT_EQ(*small, *large);
+  EXPECT_EQ(fake.live(), live + 1) << "nobody has the small one any more";
+  small->reset(), same->reset(), large->reset();
+  EXPECT_EQ(fake.live(), live);
+  fake.reset(1, kOutOfMemory);
+  EXPECT_FALSE(weight.room(1000));
 }
 
 // Unfused, a norm's output is read by products alone; an attention's may be of a few queries.
