@@ -220,14 +220,18 @@ inline void ptx_fma_rn_bf16x2(unsigned& both, unsigned a, unsigned b, unsigned c
   }
   both = (unsigned)of[1] << 16 | of[0];
 }
-inline void ptx_mul_rn_f16x2(unsigned& both, unsigned a, unsigned b) {
+inline void ptx_fma_rn_f16x2(unsigned& both, unsigned a, unsigned b, unsigned c) {
   unsigned short of[2];
   for (int i = 0; i < 2; ++i) {
     const int shift = 16 * i;
     ptx_cvt_rn_f16_f32(
-        of[i], simt_f16((unsigned short)(a >> shift)) * simt_f16((unsigned short)(b >> shift)));
+        of[i], fmaf(simt_f16((unsigned short)(a >> shift)), simt_f16((unsigned short)(b >> shift)),
+                    simt_f16((unsigned short)(c >> shift))));
   }
   both = (unsigned)of[1] << 16 | of[0];
+}
+inline void ptx_mul_rn_f16x2(unsigned& both, unsigned a, unsigned b) {
+  ptx_fma_rn_f16x2(both, a, b, 0x80008000u);  // -0 changes nothing
 }
 // e4m3 has four bits of exponent, biased by 7, three of mantissa, no infinity, and NaN as 0x7f. To
 // it: the nearest, ties to even, what is too large the largest.

@@ -15,20 +15,24 @@ namespace assay::engine {
 namespace {
 
 constexpr int64_t kCellLanes = CudaSlot::kCells * CudaSlot::kLanes;
-constexpr unsigned kSignedZero = 128;  // is what cell_codes() adds to codes that have a sign
+constexpr unsigned kSignBit =
+    128;  // of a byte; cell_codes() adds so much to codes that have a sign
 
-// Codes as slots hold them: of 8 bits with a sign, uneven steps as the 8 bits that they stand for.
+// Codes as slots hold them: uneven steps as the 8 bits that they stand for.
 BlockParts slot_parts(WeightFormat format) {
   BlockParts parts = block_parts(format);
   if (parts.is_uneven) parts.bits = 8;
-  if (parts.bits == 8) parts.zero = 0;
   return parts;
 }
+// A code's bits begin so far up in its byte.
+int code_shift(const BlockParts& parts) {
+  return 8 - parts.bits;
+}
 
-int64_t low_bytes(const BlockParts& parts) {
+int64_t upper_bytes(const BlockParts& parts) {
   return kCellLanes * (parts.bits == 8 ? 16 : 8);
 }
-int64_t high_bytes(const BlockParts& parts) {
+int64_t lower_bytes(const BlockParts& parts) {
   return parts.bits == 8 ? 0 : kCellLanes * (parts.bits == 6 ? 4 : parts.bits == 5 ? 2 : 0);
 }
 
@@ -44,13 +48,16 @@ constexpr Place place_of(int64_t i) {
 void put_codes(const BlockParts& parts, const CudaSlot& slot, const CellCodes& codes, int64_t cell,
                int64_t column, uint8_t* to) {
   const int64_t g = column % 8, c = column / 8;
-  const bool is_signed = parts.bits == 8 && !parts.is_float;
   for (int64_t i = 0; i < kCellInputs; ++i) {
     const auto [q, v] = place_of(i);
     const int64_t lane = 4 * g + q, half = v / 4, byte = v % 4;
     unsigned code = codes[static_cast<size_t>(i)];
-    if (parts.is_uneven) code = static_cast<unsigned>(kUnevenSteps[code] + kSignedZero);
-    if (is_signed) code ^= kSignedZero;
+    if (parts.is_uneven) code = static_cast<unsigned>(kUnevenSteps[code] + kSignBit);
+    code <<= code_shift(parts);
+    if (!parts.has_offset() && !parts.is_float) {
+      assert(parts.zero == 1 << (parts.bits - 1));  // so that the upper bit becomes the sign
+      code ^= kSignBit;
+    }
     const auto add = [&](int64_t at, int64_t bit, unsigned bits) {
       to[at] = static_cast<uint8_t>(to[at] | bits << bit);
     };
@@ -59,12 +66,12 @@ void put_codes(const BlockParts& parts, const CudaSlot& slot, const CellCodes& c
       continue;
     }
     add((cell / 2 * CudaSlot::kLanes + lane) * 16 + cell % 2 * 8 + c * 4 + byte, 4 * half,
-        code & 15);
-    const auto high = [&](int64_t word) {
-      return slot.high_at + (word * CudaSlot::kLanes + lane) * 4 + byte;
+        code >> 4);
+    const auto low = [&](int64_t word) {
+      return slot.low_at + (word * CudaSlot::kLanes + lane) * 4 + byte;
     };
-    if (parts.bits == 6) add(high(cell), 4 * c + 2 * half, code >> 4);
-    if (parts.bits == 5) add(high(cell / 2), cell % 2 * 4 + 2 * c + half, code >> 4);
+    if (parts.bits == 6) add(low(cell), 4 * c + 2 * half, code >> 2 & 3);
+    if (parts.bits == 5) add(low(cell / 2), cell % 2 * 4 + 2 * c + half, code >> 3 & 1);
   }
 }
 
@@ -87,41 +94,39 @@ void put_scales(const BlockParts& parts, const CudaSlot& slot, const std::byte* 
     const ScaleAndMinimum both = scale_and_minimum(scales, cell_of_block);
     small[0] = both.scale, small[1] = both.minimum;
   } else {
-    std::memcpy(small, scales + 2 * cell_of_block, 2);
+    for (int64_t half = 0; half < 2; ++half) {
+      const auto stored = std::to_integer<uint8_t>(scales[2 * cell_of_block + half]);
+      small[half] = static_cast<uint8_t>(stored ^ kSignBit);
+    }
   }
 }
 
 constexpr std::string_view kNumbers = R"(
-// 0 to 255 without an instruction that converts, of which there are few a cycle.
-__device__ __forceinline__ float small_number(unsigned byte) {
-  return __uint_as_float(0x4b000000u | byte) - 8388608.0f;
+// A byte of a word less a zero, without an instruction that converts, of which there are few a cycle.
+__device__ __forceinline__ float number_of(unsigned word, int byte, float zero) {
+  return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7440 + byte)) - (8388608.0f + zero);
 }
 )";
 
-// Codes of four bits, and `high`, what further bits add to the words.
+// Codes of four bits, and `rest`, what further bits add to the words.
 constexpr std::string_view kFewBits = R"(
 __device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane, CellCodes& codes) {{
   const uint4 two = ((const uint4*)slot)[cell / 2 * 32 + lane];
   const unsigned a = cell % 2 == 0 ? two.x : two.z, b = cell % 2 == 0 ? two.y : two.w;
-  codes.of[0] = a & 0x0f0f0f0fu, codes.of[1] = b & 0x0f0f0f0fu;
-  codes.of[2] = a >> 4 & 0x0f0f0f0fu, codes.of[3] = b >> 4 & 0x0f0f0f0fu;
-{high}}}
+  codes.of[0] = a << 4 & 0xf0f0f0f0u, codes.of[1] = b << 4 & 0xf0f0f0f0u;
+  codes.of[2] = a & 0xf0f0f0f0u, codes.of[3] = b & 0xf0f0f0f0u;
+{rest}}}
 )";
 constexpr std::string_view kFiveBits = R"(
   const unsigned two_cells = ((const unsigned*)(slot + {}))[cell / 2 * 32 + lane];
-  const unsigned high = cell % 2 == 0 ? two_cells << 4 : two_cells;
-  codes.of[0] |= high & 0x10101010u, codes.of[1] |= high >> 2 & 0x10101010u;
-  codes.of[2] |= high >> 1 & 0x10101010u, codes.of[3] |= high >> 3 & 0x10101010u;
+  const unsigned rest = cell % 2 == 0 ? two_cells : two_cells >> 4;
+  codes.of[0] |= rest << 3 & 0x08080808u, codes.of[1] |= rest << 1 & 0x08080808u;
+  codes.of[2] |= rest << 2 & 0x08080808u, codes.of[3] |= rest & 0x08080808u;
 )";
 constexpr std::string_view kSixBits = R"(
-  const unsigned high = ((const unsigned*)(slot + {}))[cell * 32 + lane];
-  codes.of[0] |= high << 4 & 0x30303030u, codes.of[1] |= high & 0x30303030u;
-  codes.of[2] |= high << 2 & 0x30303030u, codes.of[3] |= high >> 2 & 0x30303030u;
-)";
-// Less their zero, byte for byte: what is set and cleared again keeps bytes from borrowing.
-constexpr std::string_view kSubtracted = R"(
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) codes.of[i] = ((codes.of[i] | 0x80808080u) - {}u) ^ 0x80808080u;
+  const unsigned rest = ((const unsigned*)(slot + {}))[cell * 32 + lane];
+  codes.of[0] |= rest << 2 & 0x0c0c0c0cu, codes.of[1] |= rest >> 2 & 0x0c0c0c0cu;
+  codes.of[2] |= rest & 0x0c0c0c0cu, codes.of[3] |= rest >> 4 & 0x0c0c0c0cu;
 )";
 constexpr std::string_view kBytes = R"(
 __device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane, CellCodes& codes) {
@@ -132,7 +137,7 @@ __device__ __forceinline__ void cell_codes(const char* slot, int cell, int lane,
 constexpr std::string_view kByteValue = R"(
 __device__ __forceinline__ float code_value(const CellCodes& codes, int c, int v) {
   const unsigned bytes = codes.of[v / 4 * 2 + c] ^ (OFFSETS ? 0u : 0x80808080u);
-  return small_number(bytes >> v % 4 * 8 & 0xffu) - (OFFSETS ? 0.0f : 128.0f);
+  return number_of(bytes, v % 4, OFFSETS ? 0.0f : 128.0f) * (1.0f / (1 << CODE_SHIFT));
 }
 )";
 // e4m3 as fp16, which holds all of it. GPUs without an instruction for it put the bits at fp16's,
@@ -161,7 +166,7 @@ __device__ __forceinline__ float code_value(const CellCodes& codes, int c, int v
 )";
 
 constexpr std::string_view kScales = R"(
-struct CellScales {{ float factor[HALVES], offset[HALVES]; }};
+struct CellScales {{ float factor[HALVES], offset[HALVES], zero; }};
 __device__ __forceinline__ void cell_scales(const char* slot, int cell, int column, CellScales& scales) {{
 {body}}}
 )";
@@ -182,7 +187,8 @@ std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
     return fmt::format(
         "  const unsigned word = *(const unsigned*)({});\n"
         "  scales.factor[0] = __uint_as_float(word & 0xffffff00u);\n"
-        "  scales.offset[0] = -scales.factor[0] * small_number(word & 0xffu);\n",
+        "  scales.zero = number_of(word, 0, 0.0f);\n"
+        "  scales.offset[0] = -scales.factor[0] * scales.zero;\n",
         scale);
   }
   if (parts.has_minimum) {
@@ -192,8 +198,8 @@ std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
         "from_f16((unsigned short)(word >> 16));\n";
     if (!slot.small) return text + "  scales.factor[0] = d, scales.offset[0] = m;\n";
     return text + small +
-           "  scales.factor[0] = d * small_number(small & 0xffu);\n"
-           "  scales.offset[0] = -m * small_number(small >> 8);\n";
+           "  scales.factor[0] = d * number_of(small, 0, 0.0f);\n"
+           "  scales.offset[0] = -m * number_of(small, 1, 0.0f);\n";
   }
   const std::string d =
       fmt::format("  const float d = from_f16(*(const unsigned short*)({}));\n", scale);
@@ -203,7 +209,7 @@ std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
   return d + small +
          "  #pragma unroll\n"
          "  for (int h = 0; h < 2; ++h) {\n"
-         "    scales.factor[h] = d * (small_number((small >> 8 * h & 0xffu) ^ 0x80u) - 128.0f);\n"
+         "    scales.factor[h] = d * number_of(small, h, 128.0f);\n"
          "    scales.offset[h] = 0.0f;\n"
          "  }\n";
 }
@@ -211,11 +217,10 @@ std::string scales_body(const BlockParts& parts, const CudaSlot& slot) {
 std::string codes_text(const BlockParts& parts, const CudaSlot& slot) {
   if (parts.is_float) return std::string(kFloats);
   if (parts.bits == 8) return std::string(kBytes) + std::string(kByteValue);
-  std::string high;
-  if (parts.bits == 6) high = fmt::format(fmt::runtime(kSixBits), slot.high_at);
-  if (parts.bits == 5) high = fmt::format(fmt::runtime(kFiveBits), slot.high_at);
-  if (parts.zero != 0) high += fmt::format(fmt::runtime(kSubtracted), parts.zero * 0x01010101);
-  return fmt::format(fmt::runtime(kFewBits), fmt::arg("high", high)) + std::string(kByteValue);
+  std::string rest;
+  if (parts.bits == 6) rest = fmt::format(fmt::runtime(kSixBits), slot.low_at);
+  if (parts.bits == 5) rest = fmt::format(fmt::runtime(kFiveBits), slot.low_at);
+  return fmt::format(fmt::runtime(kFewBits), fmt::arg("rest", rest)) + std::string(kByteValue);
 }
 
 constexpr std::string_view kValue = R"(
@@ -241,8 +246,8 @@ __device__ __forceinline__ float block_value(const void* base, long column, int 
 CudaSlot cuda_slot(WeightFormat format) {
   const BlockParts parts = slot_parts(format);
   CudaSlot slot{.format = format};
-  slot.high_at = low_bytes(parts);
-  slot.scales_at = slot.high_at + high_bytes(parts);
+  slot.low_at = upper_bytes(parts);
+  slot.scales_at = slot.low_at + lower_bytes(parts);
   slot.scale_bytes = parts.has_word() || parts.has_minimum ? 4 : 2;
   slot.scales = std::max<int64_t>(CudaSlot::kCells / parts.cells, 1);
   slot.small_at = slot.scales_at + slot.scales * CudaSlot::kColumns * slot.scale_bytes;
@@ -282,10 +287,13 @@ std::string cuda_slot_text(WeightFormat format, int64_t inputs) {
   const BlockParts parts = slot_parts(format);
   const CudaSlot slot = cuda_slot(format);
   return fmt::format(
-             "\nenum {{ SLOT_BYTES = {}, SLOTS = {}, HALVES = {}, FLOATS = {}, OFFSETS = {} }};\n"
+             "\nenum {{ SLOT_BYTES = {}, SLOTS = {}, HALVES = {}, FLOATS = {}, OFFSETS = {}, ZEROS "
+             "= "
+             "{}, CODE_SHIFT = {} }};\n"
              "struct CellCodes {{ unsigned of[FLOATS ? 8 : 4]; }};",
              slot.bytes, CudaSlot::count(inputs), format == WeightFormat::kQ6_K ? 2 : 1,
-             parts.is_float ? 1 : 0, parts.has_offset() ? 1 : 0) +
+             parts.is_float ? 1 : 0, parts.has_offset() ? 1 : 0,
+             parts.scale == BlockParts::Scale::kWordAndZero ? 1 : 0, code_shift(parts)) +
          std::string(kNumbers) + codes_text(parts, slot) +
          fmt::format(fmt::runtime(kScales), fmt::arg("body", scales_body(parts, slot)));
 }

@@ -15,23 +15,25 @@ namespace assay::engine {
 // one behind the other; what is beyond the last input has codes and scales of zero. A slot has four
 // cells of 32 inputs. In a cell, lane 4 g + q of a warp has columns g and g + 8, and of each the
 // inputs 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3, as v0 to v7. A slot's parts, in this order:
-//   codes of 4 to 6 bits, for two cells and lane 16 bytes: for each cell a word for each of the two
-//     columns, whose byte j has the lower four bits of v j below those of v 4 + j;
+//   codes of 4 to 6 bits, of which a byte's upper bits are a code, less its zero where it has one
+//     (the upper bit is the sign then): of their upper four bits, for two cells and lane 16 bytes:
+//     for each cell a word for each of the two columns, whose byte j has those of v j below those
+//     of v 4 + j;
 //   or codes of 8 bits, for cell and lane four words: v0 to v3 of the two columns, then v4 to v7;
 //     integers with a sign, or e4m3;
-//   of 6 bits, for cell and lane a word: byte j has the upper two of v j and of v 4 + j of the
+//   of 6 bits, for cell and lane a word: byte j has the lower two of v j and of v 4 + j of the
 //     first column, then of the second; of 5 bits for two cells and lane a word: byte j has the
-//     upper one of the same four, of the first cell below those of the second;
+//     lower one of the same four, of the first cell below those of the second;
 //   scales: f16 d of each column and cell, or of each column in formats of 256 values; with a
 //     minimum d and m side by side; the first words of int4 and fp8 blocks, of each column and each
 //     group of inputs that shares one;
-//   small scales, for column and cell two bytes: scale and minimum, or, of q6_k, the scales of
-//     inputs 0 to 15 and of 16 to 31.
+//   small scales, for column and cell two bytes: scale and minimum, or, of q6_k, 128 more than the
+//     scales of inputs 0 to 15 and of 16 to 31.
 struct CudaSlot {
   static constexpr int64_t kColumns = 16, kInputs = 128, kCells = 4, kLanes = 32;
 
   WeightFormat format;
-  int64_t high_at = 0, scales_at = 0, small_at = 0, bytes = 0;
+  int64_t low_at = 0, scales_at = 0, small_at = 0, bytes = 0;
   int64_t scale_bytes = 0;  // of a column: 2, or 4
   int64_t scales = 0;       // of a column
   bool small = false;
@@ -53,13 +55,15 @@ void pack_cuda_group(WeightFormat format,
 
 // Text, behind the prelude, for slots in memory of any kind:
 //   enum SLOT_BYTES, SLOTS (of 16 columns, for so many inputs), HALVES: 2 where inputs 0 to 15 and
-//     16 to 31 of a cell are scaled apart, else 1; FLOATS: codes are e4m3; OFFSETS: they are bytes
-//     without a sign, and a value has something added to it, else bytes with one;
+//     16 to 31 of a cell are scaled apart, else 1; FLOATS: codes are e4m3, else bytes, which are
+//     2^CODE_SHIFT times their codes; OFFSETS: they have no sign, and a value has something added
+//     to it; ZEROS: that is its factor times a whole number;
 //   struct CellCodes: the lane's words of the left operand of a warp's product of 16 columns and 32
 //     inputs, bytes of m16n8k32, or fp16 of two m16n8k16; cell_codes(slot, cell, lane, codes);
 //     code_value(codes, c, v), v of column lane / 4 + 8 c;
-//   struct CellScales { float factor[HALVES], offset[HALVES]; }: value = factor * code + offset;
-//     cell_scales(slot, cell, column, scales).
+//   struct CellScales { float factor[HALVES], offset[HALVES], zero; }: value = factor * code +
+//     offset, or, with ZEROS alone, factor * (code - zero) too; cell_scales(slot, cell, column,
+//     scales).
 std::string cuda_slot_text(WeightFormat format, int64_t inputs);
 
 // Behind it: block_value(base, column, input), a value by itself.

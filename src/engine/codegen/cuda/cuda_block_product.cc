@@ -1,5 +1,5 @@
-// Products of weights in blocks on tensor cores, which multiply codes as they are: what scales them
-// comes behind, a cell of 32 inputs at a time. Codes are integers, or e4m3 as fp16, and so x is in
+// Products of up to 8 rows with weights in blocks on tensor cores, which multiply codes as they
+// are: a cell of 32 inputs is scaled behind. Codes are integers, or e4m3 as fp16, and so x is in
 // units of its own for each cell: 16 bits in two bytes, whose products are summed without rounding,
 // or two values of fp16.
 #include <string>
@@ -31,9 +31,9 @@ __device__ __forceinline__ unsigned largest_of_cell(const float (&x)[VECTOR]) {
   }
   return largest;
 }
-// An input that isn't finite makes all products of its row NaN.
+// Inputs from 2^126 on, and what isn't finite, make all products of their row NaN.
 __device__ __forceinline__ float unit_or_nan(unsigned largest, float unit) {
-  return largest < 0x7f800000u ? unit : __uint_as_float(0x7fc00000u);
+  return largest < 0x7e800000u ? unit : __uint_as_float(0x7fc00000u);
 }
 __device__ __forceinline__ void pack_cell(const float (&x)[VECTOR], Fragment& to);
 // x times the norm's weight, and the sum of its squares.
@@ -71,7 +71,7 @@ __device__ __forceinline__ unsigned bytes_of(const unsigned (&words)[4], int n) 
 }
 __device__ __forceinline__ void pack_cell(const float (&x)[VECTOR], Fragment& to) {
   const unsigned largest = largest_of_cell(x);
-  const float size = __uint_as_float(largest), per_unit = size > 1e-30f ? 32512.0f / size : 0.0f;
+  const float size = __uint_as_float(largest), per_unit = size > 1e-30f ? __fdividef(32512.0f, size) : 0.0f;
   to.unit = unit_or_nan(largest, size * (1.0f / 32512.0f));
   int sum = 0;
   #pragma unroll
@@ -86,10 +86,12 @@ __device__ __forceinline__ void pack_cell(const float (&x)[VECTOR], Fragment& to
     }
     to.low[w] = bytes_of(low, 0), to.high[w] = bytes_of(high, 1);
   }
-  if (!OFFSETS) return;
-  sum += __shfl_xor_sync(~0u, sum, 1);
-  sum += __shfl_xor_sync(~0u, sum, 2);
-  to.sum = to.unit * (float)sum;
+  if (OFFSETS) {
+    sum += __shfl_xor_sync(~0u, sum, 1);
+    sum += __shfl_xor_sync(~0u, sum, 2);
+    to.sum = to.unit * (float)sum;
+  }
+  to.unit *= 1.0f / (1 << CODE_SHIFT);  // bytes are so many times their codes
 }
 )";
 
@@ -126,8 +128,7 @@ __device__ __forceinline__ void pack_cell(const float (&x)[VECTOR], Fragment& to
 }
 )";
 
-// Weights in blocks: a warp multiplies their codes, and scales the products of each cell.
-constexpr std::string_view kBlockSlots = R"(
+constexpr std::string_view kSlotCopies = R"(
 enum { SLOT = SLOT_BYTES / 16, STEP = SLOTS * SLOT_BYTES };
 typedef char slot_t;
 __device__ __forceinline__ const slot_t* slots_of(const Args& args, int begin) {
@@ -142,15 +143,18 @@ __device__ __forceinline__ void ask_slot(uint4* slot, const slot_t* from, int pi
   }
   end_slot();
 }
+)";
+
+// Up to 8 rows, one group: a warp multiplies codes, and scales the products of each cell.
+constexpr std::string_view kBlockSlots = R"(
 // Units and sums of a warp's inputs, in shared memory: registers wouldn't hold them.
-struct __align__(8) InputSums { float unit[PIECES * PARTS][GROUPS * 8], of[OFFSETS ? PIECES * PARTS : 1][GROUPS * 8]; };
+struct __align__(8) InputSums { float unit[PIECES * PARTS][8], of[OFFSETS ? PIECES * PARTS : 1][8]; };
 __device__ __forceinline__ void sum_inputs(const Fragment (&x)[GROUPS][PIECES * PARTS], InputSums& sums) {
   #pragma unroll
-  for (int i = 0; i < GROUPS * PIECES * PARTS; ++i) {
-    const int g = i / (PIECES * PARTS), part = i % (PIECES * PARTS), row = g * 8 + lane_of_thread() / 4;
+  for (int part = 0; part < PIECES * PARTS; ++part) {
     if (lane_of_thread() % 4 != 0) continue;
-    sums.unit[part][row] = x[g][part].unit;
-    if (OFFSETS) sums.of[OFFSETS ? part : 0][row] = x[g][part].sum;
+    sums.unit[part][lane_of_thread() / 4] = x[0][part].unit;
+    if (OFFSETS) sums.of[OFFSETS ? part : 0][lane_of_thread() / 4] = x[0][part].sum;
   }
   __syncwarp();
 }
@@ -166,25 +170,22 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
     CellScales scales[2];
     cell_scales(from, part, lane / 4, scales[0]);
     cell_scales(from, part, lane / 4 + 8, scales[1]);
+    const int at = p * PARTS + part, row = lane % 4 * 2;  // this one's and the next one's products
+    const Fragment& own = x[0][at];
+    const float2 unit = *(const float2*)&sums.unit[at][row], sum = *(const float2*)&sums.of[OFFSETS ? at : 0][row];
     #pragma unroll
-    for (int g = 0; g < GROUPS; ++g) {
-      const int at = p * PARTS + part, row = g * 8 + lane % 4 * 2;  // this one's and the next one's products
-      const Fragment& own = x[g][at];
-      const float2 unit = *(const float2*)&sums.unit[at][row], sum = *(const float2*)&sums.of[OFFSETS ? at : 0][row];
+    for (int h = 0; h < HALVES; ++h) {
+      code_sum_t high[4] = {}, low[4] = {};
+      unsigned words[X_WORDS];
+      words_of_half(own.high, h, words);
+      multiply_cell(high, codes, words);
+      words_of_half(own.low, h, words);
+      multiply_cell(low, codes, words);
       #pragma unroll
-      for (int h = 0; h < HALVES; ++h) {
-        code_sum_t high[4] = {}, low[4] = {};
-        unsigned words[X_WORDS];
-        words_of_half(own.high, h, words);
-        multiply_cell(high, codes, words);
-        words_of_half(own.low, h, words);
-        multiply_cell(low, codes, words);
-        #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          if (ROWS == 1 && j % 2 == 1) continue;  // no row's
-          total[g][j] += scales[j / 2].factor[h] * ((j % 2 == 0 ? unit.x : unit.y) * both_products(high[j], low[j]));
-          if (OFFSETS) total[g][j] += scales[j / 2].offset[h] * (j % 2 == 0 ? sum.x : sum.y);
-        }
+      for (int j = 0; j < 4; ++j) {
+        if (ROWS == 1 && j % 2 == 1) continue;  // no row's
+        total[0][j] += scales[j / 2].factor[h] * ((j % 2 == 0 ? unit.x : unit.y) * both_products(high[j], low[j]));
+        if (OFFSETS) total[0][j] += scales[j / 2].offset[h] * (j % 2 == 0 ? sum.x : sum.y);
       }
     }
   }
@@ -200,17 +201,16 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
 // slots of each group of 16 columns, whose next ones come while it multiplies: it copies its own
 // slots alone, and keeps their x in registers.
 constexpr std::string_view kOneRowRun = R"(
-enum { SLOT = SLOT_BYTES / 16, PAIRS = (PIECES + 1) / 2 };
+enum { SLOT = SLOT_BYTES / 16, PAIRS = (PIECES + 1) / 2, DEPTH = LAPS * PIECES };
 struct Row { float parts[2][WARPS][16], squares[WARPS], tile[2][16]; };
 // A slot's x: what the lane's row has of cell lane / 8, and unit and sum of cell lane % 4. Where
 // halves are scaled apart a row has one of a cell's words, of the upper and of the lower part.
 struct SlotInputs { unsigned x[X_WORDS]; float unit, sum; };
-__device__ __forceinline__ void ask_group(const Args& args, int group, int lap) {
-  const char* from = (const char*)args.buffers[WEIGHT] + (long)group * SLOTS * SLOT_BYTES;
+// The lane's share of a slot.
+__device__ __forceinline__ void ask_slot(uint4* slot, const char* from, bool there) {
   #pragma unroll
-  for (int i = 0; i < PIECES * SLOT; i += 32) {
-    const int own = i + lane_of_thread(), at = warp_of_thread() * PIECES * SLOT + own;
-    if (group < COLUMNS / 16 && own < PIECES * SLOT && at < SLOTS * SLOT) ask(ring + lap * SLOTS * SLOT + at, from + at * 16);
+  for (int i = 0; i < SLOT; i += 32) {
+    if (there && i + lane_of_thread() < SLOT) ask(slot + i, from + i * 16);
   }
   end_slot();
 }
@@ -255,7 +255,7 @@ __device__ __forceinline__ void hide(SlotInputs& own) {
 // Adds what the lane has of columns lane / 4 and lane / 4 + 8.
 __device__ __forceinline__ void multiply_slot(const SlotInputs& own, const char* from, float (&total)[2]) {
   const int lane = lane_of_thread(), eighth = lane / 4;
-  code_sum_t of[2][HALVES][4] = {};  // two chains
+  code_sum_t of[HALVES][4] = {};
   #pragma unroll
   for (int cell = 0; cell < 4; ++cell) {
     CellCodes codes;
@@ -267,21 +267,20 @@ __device__ __forceinline__ void multiply_slot(const SlotInputs& own, const char*
       for (int w = 0; w < X_WORDS; ++w) {
         x[w] = HALVES == 2 ? (eighth == 2 * cell + w ? own.x[i] : 0) : eighth / 2 == cell ? own.x[w] : 0;
       }
-      multiply_cell(of[cell / 2][i], codes, x);
+      multiply_cell(of[i], codes, x);
     }
   }
   #pragma unroll
   for (int c = 0; c < 2; ++c) {
     CellScales scales;
     cell_scales(from, lane % 4, eighth + c * 8, scales);
+    float products = 0.0f;
     #pragma unroll
     for (int h = 0; h < HALVES; ++h) {
-      const int first = HALVES == 2 ? h : 0, low_of = HALVES == 2 ? h : 1;
-      const code_sum_t high = of[0][0][c * 2 + first] + of[1][0][c * 2 + first];
-      const code_sum_t low = of[0][HALVES - 1][c * 2 + low_of] + of[1][HALVES - 1][c * 2 + low_of];
-      total[c] += scales.factor[h] * (own.unit * both_products(high, low));
-      if (OFFSETS) total[c] += scales.offset[h] * own.sum;
+      products += scales.factor[h] * both_products(of[0][c * 2 + h], HALVES == 2 ? of[HALVES - 1][c * 2 + h] : of[0][c * 2 + 1]);
     }
+    total[c] += products * own.unit;
+    if (OFFSETS) total[c] += scales.offset[0] * own.sum;
   }
 }
 // A warp ends a group.
@@ -315,8 +314,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
   __shared__ Row row;
   const int lane = lane_of_thread(), warp = warp_of_thread();
   let_next_begin();
+  constexpr long of_round = (long)BLOCKS * SLOTS * SLOT_BYTES;
+  const int first = warp * PIECES, slots = EVEN || SLOTS - first > PIECES ? PIECES : SLOTS - first;
+  uint4* const own_slots = ring + first * SLOT;
+  const char* upcoming = (const char*)args.buffers[WEIGHT] + ((long)blockIdx.x * SLOTS + first) * SLOT_BYTES + lane * 16;
   #pragma unroll
-  for (int lap = 0; lap < LAPS; ++lap) ask_group(args, blockIdx.x + lap * BLOCKS, lap);
+  for (int lap = 0; lap < LAPS; ++lap, upcoming += of_round) {
+    #pragma unroll
+    for (int p = 0; p < PIECES; ++p) {
+      ask_slot(own_slots + (lap * SLOTS + p) * SLOT + lane, upcoming + p * SLOT_BYTES, p < slots && blockIdx.x + lap * BLOCKS < COLUMNS / 16);
+    }
+  }
   Asking asking;
   if (READS_STEADY && warp == 0) early_epilogue(args, 0, (long)blockIdx.x * 16, 16, row.tile[0], asking);
   float scale[PAIRS][VECTOR];
@@ -333,24 +341,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
   for (int group = blockIdx.x; group < COLUMNS / 16; group += BLOCKS, ++turn) {
     const bool ends = warp == turn % WARPS;
     if (READS_EARLY && ends && !(READS_STEADY && turn == 0)) early_epilogue(args, 0, (long)group * 16, 16, row.tile[0], asking);
-    asm volatile("cp.async.wait_group %0;" :: "n"(LAPS - 1) : "memory");
-    __syncwarp();  // what other lanes have copied
+    const bool more = TURNS > LAPS && group + LAPS * BLOCKS < COLUMNS / 16;
     float total[2] = {};
     #pragma unroll
     for (int p = 0; p < PIECES; ++p) {
-      const int slot = warp * PIECES + p;
+      uint4* const slot = own_slots + (lap * SLOTS + p) * SLOT;
+      asm volatile("cp.async.wait_group %0;" :: "n"(DEPTH - 1) : "memory");
+      __syncwarp();  // what other lanes have copied
       hide(own[p]);
-      if (EVEN || slot < SLOTS) multiply_slot(own[p], (const char*)(ring + (lap * SLOTS + slot) * SLOT), total);
+      if (EVEN || p < slots) multiply_slot(own[p], (const char*)slot, total);
+      __syncwarp();  // all lanes have read
+      ask_slot(slot + lane, upcoming + p * SLOT_BYTES, more && p < slots);
     }
-    __syncwarp();  // all lanes have read
-    if (TURNS > LAPS) ask_group(args, group + LAPS * BLOCKS, lap);
-    else end_slot();
-    #pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      total[c] += __shfl_xor_sync(~0u, total[c], 1);
-      total[c] += __shfl_xor_sync(~0u, total[c], 2);
-      if (lane % 4 == 0) row.parts[turn % 2][warp][lane / 4 + c * 8] = total[c];
-    }
+    upcoming += of_round;
+    const bool second = lane % 2 == 1;  // whose column's sum the lane keeps
+    float sum = (second ? total[1] : total[0]) + __shfl_xor_sync(~0u, second ? total[0] : total[1], 1);
+    sum += __shfl_xor_sync(~0u, sum, 2);
+    if (lane % 4 < 2) row.parts[turn % 2][warp][lane / 4 + lane % 4 * 8] = sum;
     __syncthreads();  // before anybody writes the next but one's sums, whoever ends this has read
     if (ends) finish_group(args, row, group, turn % 2, asking);
     lap = lap + 1 == LAPS ? 0 : lap + 1;
@@ -367,8 +374,12 @@ std::string cuda_codes_text(WeightFormat format) {
          std::string(kIntegers);
 }
 
+std::string cuda_slot_copies_text() {
+  return std::string(kSlotCopies);
+}
+
 std::string cuda_block_slots_text() {
-  return std::string(kBlockSlots);
+  return cuda_slot_copies_text() + std::string(kBlockSlots);
 }
 
 std::string cuda_one_row_text() {

@@ -21,8 +21,9 @@ constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers
 // Shared memory of a block, static and asked for: the least that any GPU from sm_80 on has.
 constexpr int64_t kMostShared = 98 * 1024;
 constexpr int64_t kMostStaticShared = 48 * 1024 - 512;  // beside what sums over a block take
-// Blocks whose registers leave no room for another may have more.
-constexpr int64_t kMostSharedOfHopper = 150 * 1024;
+// Blocks whose registers leave no room for another may have more, of which sums of many rows take
+// most.
+constexpr int64_t kMostSharedOfHopper = 150 * 1024, kMostSharedOfManyRows = 200 * 1024;
 constexpr int64_t kAllSharedOfHopper = 220 * 1024;  // of a multiprocessor
 
 struct Sizes {
@@ -67,45 +68,63 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
   const std::span<const int> warps(kWarps);
   share_out(ceil_div(units, shape.splits), 1, kCudaTensorRun * 2 / run,
             blocks ? warps : warps.first(9), shape);
-  const int64_t parts_bytes = blocks ? 2 * cuda_tensor_parts_bytes(shape.threads / 32, shape.rows) +
-                                           cuda_block_sums_bytes(shape)
-                                     : cuda_tensor_parts_bytes(shape.threads / 32, shape.rows);
-  if (inputs_bytes + parts_bytes > kMostStaticShared) return false;
+  const int64_t own_bytes = inputs_bytes + (blocks ? cuda_block_sums_bytes(shape) : 0);
+  if (own_bytes > kMostStaticShared) return false;
   const int64_t slot_bytes =
       blocks ? cuda_slot(blocks->format).bytes : kColumns * kCudaTensorRun * 2;
   const int64_t lap_bytes = shape.threads / 32 * shape.pieces * slot_bytes;
-  shape.laps = (sizes.most_shared - parts_bytes - inputs_bytes) / lap_bytes;
-  if (shape.laps == 0) return false;
+  // A block that seldom meets loses less time to it; two laps keep loads in flight meanwhile.
+  for (const int64_t tasks : {4, 2, 1}) {
+    if (tasks > 1 && !blocks) continue;
+    shape.round = tasks * cuda_task_columns(shape.rows);
+    shape.laps = (sizes.most_shared - own_bytes - cuda_tensor_parts_bytes(shape)) / lap_bytes;
+    if (shape.laps > 1) break;
+  }
+  if (shape.laps <= 0) return false;
   shape.blocks = std::min(kCudaMultiprocessors / shape.splits, sizes.columns / kColumns);
-  shape.shared_bytes = shape.laps * lap_bytes;
+  shape.shared_bytes = shape.laps * lap_bytes + cuda_tensor_parts_bytes(shape);
   return true;
 }
 
-// Four slots a warp, or fewer where a multiprocessor has but few groups of columns; as many blocks
-// as all multiprocessors have room for at once, with room for two groups where that leaves some.
+// Sixteen warps share a group of columns, or fewer where it has fewer slots, and all
+// multiprocessors have as many blocks as they have room for. Where each has several groups, two
+// blocks take them one behind the other if two laps of both fit, and ask ahead for as much as is
+// worth it (docs/engine-figures.md): of many groups with half the warps, because nothing waits for
+// a group.
 bool of_one_row(const ProductKernel& product, const Sizes& sizes,
                 const KernelBuffer::Blocks& blocks, CudaProductShape& shape) {
-  constexpr int64_t kMostPieces = 4, kMostWarps = 16;
+  constexpr int64_t kMostPieces = 4, kMostWarps = 16, kTogether = 2, kFewTurns = 4, kMostLaps = 8;
+  constexpr int64_t kAskedOfFew = 70 * 1024, kAsked = 150 * 1024;  // bytes of a multiprocessor
+  constexpr int64_t kMostTogether = 16;  // blocks that any GPU has room for
   const int64_t slots = CudaSlot::count(sizes.pitch), groups = sizes.columns / CudaSlot::kColumns;
-  shape = {.form = CudaProductForm::kOneRow, .rows = 1, .columns = CudaSlot::kColumns};
-  const int64_t of_one = std::max<int64_t>(2 * kMostWarps * kCudaMultiprocessors / groups, 1);
+  shape = {.form = CudaProductForm::kOneRow, .rows = 1, .columns = CudaSlot::kColumns, .laps = 1};
+  const int64_t turns = ceil_div(groups, kTogether * kCudaMultiprocessors);
+  const int64_t most_warps = turns > kFewTurns ? kMostWarps / 2 : kMostWarps;
   const int64_t warps = std::clamp<int64_t>(
-      std::max(ceil_div(slots, kMostPieces), std::min(of_one, slots)), 1, kMostWarps);
+      std::max(ceil_div(slots, kMostPieces), std::min(most_warps, slots)), 1, kMostWarps);
   shape.pieces = ceil_div(slots, warps);
   shape.threads = 32 * ceil_div(slots, shape.pieces);
   const int64_t group_bytes = slots * cuda_slot(blocks.format).bytes;
   const int64_t beside =
       shared_inputs_bytes(product, 1) + kMostWarps * (2 * 16 + 1) * 4 + 2 * 16 * 4;
   if (group_bytes + beside > sizes.most_shared || beside > kMostStaticShared) return false;
-  const auto together = [&](int64_t laps) {
-    return std::min(sizes.most_shared / (laps * group_bytes + beside),
-                    2 * kThreadsTogether / shape.threads);
-  };
-  const bool more_than_once = groups > together(1) * kCudaMultiprocessors;
-  shape.laps = more_than_once && together(2) > 0 ? 2 : 1;
-  shape.together = std::min<int64_t>(together(shape.laps), 8);
+  const auto fit = [&](int64_t laps) { return sizes.most_shared / (laps * group_bytes + beside); };
+  shape.together = std::min({fit(1), 2 * kThreadsTogether / shape.threads, int64_t{8}});
+  if (turns > 1 && fit(2) >= kTogether) {
+    shape.together = kTogether;
+    const int64_t asked = turns <= kFewTurns ? kAskedOfFew : kAsked;
+    shape.laps = std::clamp<int64_t>(ceil_div(asked, kTogether * group_bytes), 2,
+                                     std::min(turns, kMostLaps));
+    while (fit(shape.laps) < kTogether) --shape.laps;
+  }
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
+  // The next kernel's blocks begin beside these where registers are left for them: x of more slots
+  // needs them all.
+  if (shape.pieces <= kMostPieces) {
+    const int64_t most = std::min(2 * kThreadsTogether / shape.threads, kMostTogether);
+    shape.together = std::max(shape.together, most);
+  }
   shape.shared_bytes = shape.laps * group_bytes;
   return true;
 }
@@ -203,7 +222,8 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
 
 int64_t cuda_most_tensor_rows(const Kernel& kernel, const ProductKernel& product) {
   const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
-  return decodes ? kCudaTensorRows : kProductRows;
+  const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
+  return !decodes ? kProductRows : in_blocks ? kCudaBlockRows : kCudaTensorRows;
 }
 
 bool cuda_inputs_in_place(const ProductKernel& product) {
@@ -227,9 +247,10 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
     Sizes ring_sizes = sizes;
     if (hopper) ring_sizes.most_shared = kAllSharedOfHopper;
     if (known == 1 && of_one_row(product, ring_sizes, *blocks, ring)) return ring;
-    if (hopper) ring_sizes.most_shared = kMostSharedOfHopper;
     const bool several = known && *known > kProductRows && *known <= most;
-    if (several) ring_sizes.rows = kCudaTensorRows;
+    const bool many = several && *known > kCudaTensorRows;
+    if (several) ring_sizes.rows = many ? kCudaBlockRows : kCudaTensorRows;
+    if (hopper) ring_sizes.most_shared = many ? kMostSharedOfManyRows : kMostSharedOfHopper;
     while (ring_sizes.rows > 0 && !on_tensor_cores(product, ring_sizes, blocks, ring)) {
       ring_sizes.rows /= 2;
     }

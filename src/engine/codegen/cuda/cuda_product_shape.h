@@ -30,6 +30,7 @@ enum class CudaProductForm {
   kWarpgroups,
 };
 constexpr int64_t kCudaTensorRows = 16;  // of a step of decoding, at most
+constexpr int64_t kCudaBlockRows = 32;   // likewise of weights in blocks
 constexpr int64_t kCudaWarpgroupRows = 64;
 
 struct CudaProductShape {
@@ -41,32 +42,33 @@ struct CudaProductShape {
       1;  // at a time; held: a block's, a power of two that divides the packing's tiles
   int64_t pieces = 1;        // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
                              // inputs that a warp has; of blocks, one row too: slots
+  int64_t round = 0;         // tensor: columns whose sums are kept until the block meets
   int64_t turns = 1;         // one row: that a block takes columns one behind the other
   int64_t together = 1;      // held, one row: blocks that a multiprocessor must have registers for
   int64_t laps = 0;          // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs
   int64_t splits = 1;        // of the inputs
   int64_t blocks = 1;        // that share the columns
-  int64_t shared_bytes = 0;  // of the ring, which asks for more than a kernel has by itself
+  int64_t shared_bytes = 0;  // of the ring and a round's sums: more than a kernel has by itself
   friend auto operator<=>(const CudaProductShape&, const CudaProductShape&) = default;
 };
 constexpr int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 constexpr int64_t kCudaTensorRun = 64;  // inputs: 128 bytes of a column
-// Columns at most whose sums are kept until the block meets.
-constexpr int64_t cuda_tensor_round(int64_t rows) {
+// Columns that a warp, or some lanes of it, take at once in an epilogue.
+constexpr int64_t cuda_task_columns(int64_t rows) {
   return rows <= kProductRows ? 32 : 16;
 }
+constexpr int64_t kCudaSumsPadding = 4;  // columns behind a row's: rows' stores meet all banks
 // Bytes of shared memory for a round's sums, and for squares, of all warps.
-constexpr int64_t cuda_tensor_parts_bytes(int64_t warps, int64_t rows) {
-  const int64_t padding = rows <= kProductRows ? 4 : 0;
-  return warps * rows * (cuda_tensor_round(rows) + padding + 1) * 4;
+constexpr int64_t cuda_tensor_parts_bytes(const CudaProductShape& shape) {
+  return shape.threads / 32 * shape.rows * (shape.round + kCudaSumsPadding + 1) * 4;
 }
-// Likewise at most for the units and sums of x that weights in blocks multiply.
+// Likewise at most for the units of x that weights in blocks multiply, and, of few rows, its sums.
 constexpr int64_t cuda_block_sums_bytes(const CudaProductShape& shape) {
   constexpr int64_t kCells = 4;  // of a piece
-  const int64_t rows = ceil_div(shape.rows, kProductRows) * kProductRows;
-  return shape.threads / 32 * shape.pieces * kCells * rows * 2 * 4;
+  const bool few = shape.rows <= kProductRows;
+  return shape.threads / 32 * 4 * (few ? shape.pieces * kCells * kProductRows * 2 : shape.rows);
 }
 // Bytes of the ring of the form kWarpgroups.
 constexpr int64_t cuda_warpgroup_ring_bytes(const CudaProductShape& shape) {

@@ -140,18 +140,18 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
     }
     EXPECT_LE(one.together * one.threads, one.turns == 1 ? 512 : 640) << inputs;
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
-    // The same memory as in cuda_tensor_product.cc: a round's sums and squares, by warp and row.
-    EXPECT_LE(cuda_tensor_parts_bytes(few.threads / 32, 8) + few.shared_bytes, 99 * 1024 - 1024)
-        << inputs;
+    EXPECT_LE(few.shared_bytes, 99 * 1024 - 1024) << inputs;
     EXPECT_GE(few.laps, 1) << inputs;
     for (const int64_t rows : {16}) {
       const CudaProductShape more = shape_of(inputs, DType::kBF16, rows);
-      EXPECT_LE(cuda_tensor_parts_bytes(more.threads / 32, rows) + more.shared_bytes, 98 * 1024);
+      EXPECT_LE(more.shared_bytes, 98 * 1024);
       EXPECT_GE(more.splits * (more.threads / 32) * more.pieces * kCudaTensorRun, inputs);
       EXPECT_GE(more.laps, 1);
     }
     const int64_t units = few.threads / 32 * few.pieces;
-    EXPECT_EQ(few.shared_bytes, few.laps * units * 16 * kCudaTensorRun * 2) << inputs;
+    EXPECT_EQ(few.shared_bytes,
+              few.laps * units * 16 * kCudaTensorRun * 2 + cuda_tensor_parts_bytes(few))
+        << inputs;
     EXPECT_GE(few.splits * units * kCudaTensorRun, inputs);
     EXPECT_EQ(few.splits, (inputs + 2047) / 2048) << inputs;
     EXPECT_LE(few.threads * few.pieces, 1024) << inputs << ": more than registers hold of x";
@@ -194,17 +194,23 @@ TEST(CudaProductShapes, MoreInputsThanRegistersHold) {
   EXPECT_GT(40'000, shape.threads * shape.pieces * 4);
 }
 
-// Each format, with few inputs and many: a block asks for no more than there is, and all columns
-// have one.
+// Each format, with few inputs and many, and columns for a turn of a block or more: a block asks
+// for no more than there is, and all columns have one.
 TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
   for (const FormatTraits& t : kFormats) {
     if (!t.in_blocks()) continue;
     for (const int64_t inputs :
          {t.block_values, 9 * t.block_values, int64_t{8192}, int64_t{28672}}) {
-      for (const int64_t rows : {1, 8, 12}) {
+      for (const auto& [rows, outputs] : std::vector<std::pair<int64_t, int64_t>>{{1, kOutputs},
+                                                                                  {1, 4240},
+                                                                                  {1, 16'384},
+                                                                                  {1, 128'256},
+                                                                                  {8, kOutputs},
+                                                                                  {12, kOutputs},
+                                                                                  {27, kOutputs}}) {
         for (const std::string target : {"sm_80", "sm_89", "sm_90a"}) {
-          SCOPED_TRACE(fmt::format("{} {} {} {}", t.name, inputs, rows, target));
-          Kernel kernel = product_kernel(inputs, DType::kBF16, rows);
+          SCOPED_TRACE(fmt::format("{} {} {} {} {}", t.name, inputs, outputs, rows, target));
+          Kernel kernel = product_kernel(inputs, DType::kBF16, rows, outputs);
           kernel.target = target;
           auto& product = std::get<ProductKernel>(kernel.body);
           kernel.buffers[product.weight].blocks = {t.format, inputs};
@@ -213,14 +219,19 @@ TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
           const bool one = shape.form == CudaProductForm::kOneRow;
           EXPECT_TRUE(rows == 1 || !one);
           const int64_t slots = CudaSlot::count(inputs);
-          const int64_t own = one ? 16 * 33 * 4 + 128
-                                  : 2 * cuda_tensor_parts_bytes(shape.threads / 32, shape.rows) +
-                                        cuda_block_sums_bytes(shape);
+          const int64_t own = one ? 16 * 33 * 4 + 128 : cuda_block_sums_bytes(shape);
           EXPECT_LE(own + shape.shared_bytes, (target == "sm_90a" ? 227 : 99) * 1024);
           EXPECT_GE(shape.threads / 32 * shape.pieces * shape.splits, slots);
           const int64_t columns = tile_count(product.packing) * product.packing.tile;
           if (one) {
             EXPECT_GE(shape.blocks * shape.turns * shape.columns, columns);
+            EXPECT_LE(shape.laps, shape.turns);
+            const int64_t together = ceil_div(shape.blocks, kCudaMultiprocessors);
+            if (target == "sm_90a" && shape.turns > 1) {
+              EXPECT_LE(together * (own + shape.shared_bytes + 1024), 228 * 1024);
+            }
+          } else {
+            EXPECT_EQ(shape.rows, rows == 27 ? 32 : rows == 12 ? 16 : rows);
           }
         }
       }

@@ -36,14 +36,6 @@ __device__ __forceinline__ int share_of(unsigned block) {
 struct Parts {
   float sums[WARPS][ROWS * ROW_PITCH], squares[WARPS][ROWS];
 };
-// With more than 8 rows a warp's stores meet all banks: a row's eight columns that are stored at once go
-// beside those of the three rows that are stored with them.
-__device__ __forceinline__ int place_of_row(int row) {
-  return PRECISE ? row * ROW_PITCH : ((row & ~7) | (row & 7) >> 1 | (row & 1) << 2) * ROW_PITCH;
-}
-__device__ __forceinline__ int place_of_sum(int row, int at) {
-  return place_of_row(row) + (PRECISE ? at : at ^ (row & 4) * 2);
-}
 // The first of the block's rows.
 __device__ __forceinline__ int first_row() { return SEVERAL ? (int)blockIdx.z * ROWS : 0; }
 // The workspace has each split's sums [ROWS, COLUMNS], by the first row, and behind all of them its squares.
@@ -69,101 +61,8 @@ __device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, 
 }
 )";
 
-// Up to 8 rows.
-constexpr std::string_view kFinishFew = R"(
-// A warp's share of columns [first, last) of the rows: columns of a row that are of one segment, because segments begin at
-// multiples of a round. False: there is none.
-struct Task { int row, begin, end; };
-__device__ __forceinline__ bool find_task(int number, int first, int last, int rows, Task& task) {
-  const int aligned = (first / ROUND + number / rows) * ROUND;
-  task.row = number % rows;
-  task.begin = aligned < first ? first : aligned, task.end = aligned + ROUND < last ? aligned + ROUND : last;
-  return aligned < last;
-}
-// The number of the warp's first task in a round. Where others go on meanwhile, each round gives its tasks to other warps.
-__device__ __forceinline__ int first_task(int turn) {
-  return BUFFERS == 1 ? warp_of_thread() : (warp_of_thread() + turn * 8) % WARPS;
-}
-// The warp asks early for the values that its first task's epilogue reads.
-__device__ __forceinline__ void ask_ahead(const Args& args, const Parts& parts, int first, int last, int rows, int turn, Asking& asking) {
-  Task task;
-  if (!READS_EARLY || !find_task(first_task(turn), first, last, rows, task)) return;
-  early_epilogue(args, first_row() + task.row, task.begin, task.end - task.begin, parts.sums[0], asking);
-}
-// Columns [first, last) of the rows to the end: one round, or, of splits, any number of them.
-__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows, int turn, const Asking& asking) {
-  Task task;
-  for (int number = first_task(turn); find_task(number, first, last, rows, task); number += WARPS) {
-    const int begin = task.begin, count = task.end - begin;
-    float* tile = parts.sums[0] + (SPLITS == 1 ? place_of_sum(task.row, begin - first) : warp_of_thread() * ROUND);
-    const float scale = scale_of(args, parts, task.row);
-    float total = 0.0f;  // of the lane's column
-    if (lane_of_thread() < count) {
-      if (SPLITS == 1) {
-        #pragma unroll
-        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][place_of_sum(task.row, begin - first + lane_of_thread())];
-      } else {
-        #pragma unroll
-        for (int s = 0; s < SPLITS; ++s) total += __ldcg(split_sums(args, s, task.row) + begin + lane_of_thread());
-      }
-      tile[lane_of_thread()] = total * scale;
-    }
-    __syncwarp();
-    if (READS_EARLY && number == first_task(turn)) {
-      Giving giving = {asking.kept};
-      early_epilogue(args, first_row() + task.row, begin, count, tile, giving);
-    } else {
-      epilogue_row(args, first_row() + task.row, begin, count, tile);
-    }
-    __syncwarp();  // the next task's
-  }
-}
-)";
-
-// More rows: 8 lanes take ROUND columns of a row, so that a warp's epilogues wait for
-// memory together, four at a time.
-constexpr std::string_view kFinishMany = R"(
-enum { TASKS = THREADS / EPILOGUE_LANES };
-// Columns [first, last) of the rows to the end: one round, or, of splits, any number of them.
-__device__ __forceinline__ void ask_ahead(const Args&, const Parts&, int, int, int, int, Asking&) {}
-__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows, int, const Asking&) {
-  const int lane = epilogue_lane();
-  for (int ahead = 0;; ahead += TASKS) {
-    const int of_warp = ahead + warp_of_thread() * (32 / EPILOGUE_LANES), task = ahead + threadIdx.x / EPILOGUE_LANES;
-    if ((first / ROUND + of_warp / rows) * ROUND >= last) break;
-    const int row = task % rows;
-    const int aligned = (first / ROUND + task / rows) * ROUND;  // segments begin at such columns
-    const int begin = aligned < first ? first : aligned, end = aligned + ROUND < last ? aligned + ROUND : last;
-    const bool there = begin < end;
-    float total[ROUND / EPILOGUE_LANES] = {};
-    #pragma unroll
-    for (int c = 0; c < ROUND / EPILOGUE_LANES; ++c) {
-      const int at = c * EPILOGUE_LANES + lane;
-      if (begin + at >= end) continue;
-      if (SPLITS == 1) {
-        #pragma unroll 4
-        for (int w = 0; w < WARPS; ++w) total[c] += parts.sums[w][place_of_sum(row, at)];
-      } else {
-        #pragma unroll
-        for (int s = 0; s < SPLITS; ++s) total[c] += __ldcg(split_sums(args, s, row) + begin + at);
-      }
-    }
-    const float scale = scale_of(args, parts, row);
-    __syncwarp();  // all lanes have read, also what the epilogue before had
-    float* tile = parts.sums[0] + (SPLITS == 1 ? place_of_row(row) : threadIdx.x / EPILOGUE_LANES * ROUND);
-    #pragma unroll
-    for (int c = 0; c < ROUND / EPILOGUE_LANES; ++c) {
-      if (there) tile[c * EPILOGUE_LANES + lane] = total[c] * scale;
-    }
-    __syncwarp();
-    if (there) epilogue_row(args, first_row() + row, begin, end - begin, tile);
-  }
-}
-)";
-
 constexpr std::string_view kTensor = R"(
-// AT_ONCE: parts of 32 inputs of x in fp32 that a thread has registers for before it packs them.
-enum { PARTS = RUN / 32, AT_ONCE = PIECES * PARTS };
+enum { PARTS = RUN / 32 };
 // A warp's pieces are RUN inputs each, one behind the other.
 __device__ __forceinline__ int first_of(int piece) {
   return (blockIdx.y * SPLIT_PIECES + warp_of_thread() * PIECES + piece) * RUN;
@@ -262,12 +161,36 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
 }
 )";
 
+constexpr std::string_view kLoadRows = R"(
+__device__ __forceinline__ void load_rows(const Args& args, const Inputs& in, int rows, Fragment (&x)[GROUPS][PIECES * PARTS],
+                                          float (&square)[GROUPS], InputSums& sums) {
+  const int lane = lane_of_thread();
+  float own[PIECES * PARTS][GROUPS][VECTOR];  // all of them are asked for before any is used
+  #pragma unroll
+  for (int i = 0; i < PIECES * PARTS * GROUPS; ++i) {
+    const int p = i / GROUPS, g = i % GROUPS, row = g * 8 + lane / 4, at = input_of(p / PARTS, p % PARTS);
+    const auto* from = row_of(args, in, first_row(), row < rows ? row : 0);  // nobody asks for the sums of another
+    if (READY) take_inputs(from + at, is_there(p / PARTS, at) && at < INPUTS, x[g][p]);
+    else load_inputs(args, from, is_there(p / PARTS, at) ? at : PITCH, own[p][g]);
+  }
+  #pragma unroll
+  for (int p = 0; p < PIECES * PARTS; ++p) {
+    if (READY) continue;
+    float scale[VECTOR];
+    if (NORMED) load_scales(args, input_of(p / PARTS, p % PARTS), scale);
+    #pragma unroll
+    for (int g = 0; g < GROUPS; ++g) pack_part(own[p][g], scale, square[g], x[g][p]);
+  }
+  sum_inputs(x, sums);
+}
+)";
+
 constexpr std::string_view kTensorRun = R"(
 // The ring has room for LAPS times 16 columns, so that a piece's slots are known when this is
-// compiled.
+// compiled, and sums stand behind it.
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
   __shared__ Inputs in;
-  __shared__ Parts both[BUFFERS];
+  Parts& parts = *(Parts*)(ring + LAPS * PIECES * WARPS * SLOT);
   const int begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
   const int lane = lane_of_thread(), warp = warp_of_thread(), split = blockIdx.y;
   const slot_t* upcoming = slots_of(args, begin);
@@ -283,49 +206,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
   const int left = (int)rows_of(args) - first_row(), rows = SEVERAL && left > ROWS ? ROWS : left;
   const int round_end = end - begin < ROUND ? end : begin + ROUND;
   Asking asking;
-  if (SPLITS == 1 && READS_STEADY) ask_ahead(args, both[0], begin, round_end, rows, 0, asking);
+  if (SPLITS == 1 && READS_STEADY) ask_ahead(args, parts, begin, round_end, rows, asking);
   wait_for_kernels_ahead();
   prepare_inputs(args, in, first_row(), rows);
+  __shared__ InputSums all_sums[WARPS];
+  InputSums& sums = all_sums[warp];
   Fragment x[GROUPS][PIECES * PARTS];
   float square[GROUPS] = {};
-  #pragma unroll
-  for (int q = 0; q < PIECES * PARTS; q += AT_ONCE) {
-    float own[AT_ONCE][GROUPS][VECTOR];  // all of them are asked for before any is used
-    #pragma unroll
-    for (int i = 0; i < AT_ONCE * GROUPS; ++i) {
-      const int p = q + i / GROUPS, g = i % GROUPS, row = g * 8 + lane / 4, at = input_of(p / PARTS, p % PARTS);
-      const auto* from = row_of(args, in, first_row(), row < rows ? row : 0);  // nobody asks for the sums of another
-      if (!READY) {
-        load_inputs(args, from, is_there(p / PARTS, at) ? at : PITCH, own[i / GROUPS][g]);
-        continue;
-      }
-      take_inputs(from + at, is_there(p / PARTS, at) && at < INPUTS, x[g][p]);
-    }
-    if (READY) continue;
-    #pragma unroll
-    for (int i = 0; i < AT_ONCE; ++i) {
-      float scale[VECTOR];
-      if (NORMED) load_scales(args, input_of((q + i) / PARTS, (q + i) % PARTS), scale);
-      #pragma unroll
-      for (int g = 0; g < GROUPS; ++g) pack_part(own[i][g], scale, square[g], x[g][q + i]);
-    }
-  }
+  load_rows(args, in, rows, x, square, sums);
   #pragma unroll
   for (int g = 0; g < GROUPS; ++g) {
     if (!NORMED) continue;
     square[g] += __shfl_xor_sync(~0u, square[g], 1);
     square[g] += __shfl_xor_sync(~0u, square[g], 2);
     const int row = g * 8 + lane / 4;
-    if (lane % 4 == 0 && row < ROWS) both[0].squares[warp][row] = both[BUFFERS - 1].squares[warp][row] = square[g];
+    if (lane % 4 == 0 && row < ROWS) parts.squares[warp][row] = square[g];
   }
-  __shared__ InputSums all_sums[WARPS];
-  InputSums& sums = all_sums[warp];
-  sum_inputs(x, sums);
-  int lap = 0, turn = 0;
-  for (int first = begin; first < end; first += ROUND, ++turn) {
-    Parts& parts = both[turn % BUFFERS];
+  int lap = 0;
+  for (int first = begin; first < end; first += ROUND) {
     const int last = end - first < ROUND ? end : first + ROUND;
-    if (SPLITS == 1 && !(READS_STEADY && first == begin)) ask_ahead(args, parts, first, last, rows, turn, asking);
+    if (SPLITS == 1 && !(READS_STEADY && first == begin)) ask_ahead(args, parts, first, last, rows, asking);
     for (int column = first; column < last; column += GRAIN, upcoming += STEP) {
       float high[GROUPS][4] = {}, low[4] = {};
       const bool more = column + LAPS * GRAIN < end;
@@ -342,34 +242,34 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
       for (int i = 0; i < GROUPS * 4; ++i) {
         const int of = i / 4 * 8 + lane % 4 * 2 + i % 2;
         const float sum = high[i / 4][i % 4] + (PRECISE ? low[i % 4] : 0.0f);
-        if (of < ROWS) parts.sums[warp][place_of_sum(of, at + i % 4 / 2 * 8)] = sum;
+        if (of < ROWS) parts.sums[warp][of * ROW_PITCH + at + i % 4 / 2 * 8] = sum;
       }
     }
     __syncthreads();
     if (SPLITS == 1) {
-      finish(args, parts, first, last, rows, turn, asking);
+      finish(args, parts, first, last, rows, asking);
     } else {
       for (int i = threadIdx.x; i < ROWS * ROUND; i += THREADS) {
         const int of = i / ROUND, at = i % ROUND;
         if (of >= rows || first + at >= last) continue;
         float total = 0.0f;
         #pragma unroll
-        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][place_of_sum(of, at)];
+        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][of * ROW_PITCH + at];
         split_sums(args, split, of)[first + at] = total;
       }
     }
-    if (BUFFERS == 1) __syncthreads();  // else nobody writes there before the next round's sums have met
+    __syncthreads();  // all have read, before the next round writes
   }
   if (SPLITS == 1) return;
   if (NORMED && threadIdx.x < ROWS) {
     float total = 0.0f;
     #pragma unroll
-    for (int w = 0; w < WARPS; ++w) total += both[0].squares[w][threadIdx.x];
+    for (int w = 0; w < WARPS; ++w) total += parts.squares[w][threadIdx.x];
     split_squares(args, split)[threadIdx.x] = total;
   }
-  ask_ahead(args, both[0], begin, end, rows, 0, asking);
+  ask_ahead(args, parts, begin, end, rows, asking);
   if (!is_last((int*)args.workspace + first_row() / ROWS * BLOCKS + blockIdx.x, SPLITS)) return;
-  finish(args, both[0], begin, end, rows, 0, asking);
+  finish(args, parts, begin, end, rows, asking);
 }
 )";
 
@@ -403,30 +303,30 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
              "\nenum {{ COLUMNS = {}, GRAIN = {}, BLOCKS = {}, PIECES = {}, LAPS = {}, DEPTH = "
              "LAPS "
              "* PIECES,\n"
-             "       SPLITS = {}, SPLIT_PIECES = {}, ROUND = {}, WHOLE = {}, COUNTERS = {}, RUN = "
+             "       SPLITS = {}, SPLIT_PIECES = {}, TASK = {}, ROUND = {}, WHOLE = {}, COUNTERS = "
+             "{}, RUN = "
              "{},\n       GROUPS = (ROWS + 7) / 8, PRECISE = {}, READY = {}, "
-             "ROW_PITCH = ROUND + {}, SEVERAL = {}, BUFFERS = 1 + SEVERAL }};\n",
+             "ROW_PITCH = ROUND + {}, SEVERAL = {} }};\n",
              columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
-             split_pieces, cuda_tensor_round(shape.rows), whole ? 1 : 0, kCudaCounters, run,
-             precise ? 1 : 0, ready ? 1 : 0, precise ? 4 : 0, in_blocks ? 1 : 0) +
+             split_pieces, cuda_task_columns(shape.rows), shape.round, whole ? 1 : 0, kCudaCounters,
+             run, precise ? 1 : 0, ready ? 1 : 0, kCudaSumsPadding, in_blocks ? 1 : 0) +
          element;
-}
-
-int64_t cuda_tensor_epilogue_lanes(const CudaProductShape& shape) {
-  return shape.rows <= kProductRows ? 32 : 8;
 }
 
 std::string cuda_tensor_run(const CudaProductShape& shape, const Kernel& kernel,
                             const ProductKernel& product) {
   const auto& blocks = kernel.buffers[product.weight].blocks;
+  if (blocks && shape.rows > kProductRows) {
+    return std::string(kCopies) + std::string(kRing) + cuda_finish_text(shape) +
+           std::string(kTensor) + cuda_block_values_text() + std::string(kTensorRun);
+  }
   const std::string slots = blocks ? cuda_codes_text(blocks->format) : "";
   if (shape.form == CudaProductForm::kOneRow) {
     return std::string(kCopies) + slots + cuda_one_row_text();
   }
-  return std::string(kCopies) + slots + std::string(kRing) +
-         std::string(cuda_tensor_epilogue_lanes(shape) == 32 ? kFinishFew : kFinishMany) +
+  return std::string(kCopies) + slots + std::string(kRing) + cuda_finish_text(shape) +
          std::string(kTensor) + (blocks ? cuda_block_slots_text() : std::string(kWideSlots)) +
-         std::string(kTensorRun);
+         std::string(kLoadRows) + std::string(kTensorRun);
 }
 
 }  // namespace assay::engine

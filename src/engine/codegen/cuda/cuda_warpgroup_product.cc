@@ -158,7 +158,7 @@ std::string cuda_warpgroup_constants(const CudaProductShape& shape, const Produc
       "X_AT + {}, "
       "WHOLE = 1 }};\n",
       shape.columns, kCudaTensorRun, pitch / kCudaTensorRun, shape.laps, shape.splits,
-      shape.threads / 32 - 8, cuda_tensor_round(shape.rows), cuda_warpgroup_ring_bytes(shape),
+      shape.threads / 32 - 8, cuda_task_columns(shape.rows), cuda_warpgroup_ring_bytes(shape),
       kCudaCounters, shape.rows * pitch / 2);
 }
 

@@ -322,7 +322,9 @@ bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
   const std::optional<int64_t> rows = cuda_form_rows(kernel, product.rows);
   if (!rows) return true;
   if (kernel.buffers[product.weight].blocks) {
-    return *rows > cuda_most_tensor_rows(kernel, product);
+    // Weights would be taken apart again for each few rows whose x fits a block.
+    return *rows > cuda_most_tensor_rows(kernel, product) ||
+           (*rows > kCudaTensorRows && cuda_product_shape(kernel, product).rows < kCudaTensorRows);
   }
   return *rows > kProductRows && cuda_product_shape(kernel, product).form == CudaProductForm::kHeld;
 }
