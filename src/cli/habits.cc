@@ -1,5 +1,7 @@
 #include "cli/habits.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -1,8 +1,11 @@
 // Words and sums of gates.
 #include "gates/gate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/records/enum_words.h"
 #include "base/text/text.h"
 
 namespace assay {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/findings/contrast.h"
 #include "stats/samples/intervals.h"
 
 namespace assay {

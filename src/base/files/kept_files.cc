@@ -2,6 +2,7 @@
 #include "base/files/kept_files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/compare/compare.h"
 #include "base/add_once.h"
 #include "base/text/text.h"
 #include "report/answers.h"
