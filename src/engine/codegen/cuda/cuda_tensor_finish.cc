@@ -1,5 +1,4 @@
-// The columns of a block once warps have their parts of the sums, in tasks of TASK columns of a row.
-// columns.
+// The columns of a block once warps have their parts of the sums: tasks of TASK columns of a row.
 #include <string>
 #include <string_view>
 
