@@ -28,11 +28,11 @@ class Dots {
 
   // Four unsigned bytes a lane, and the two words of four integers (put_words()).
   HWY_INLINE void add(VWords w, const int32_t* words) {
-    const VInts first = hn::Set(Ints(), words[0]), second = hn::Set(Ints(), words[1]);
 #if HWY_TARGET == HWY_AVX3_DL
-    asm("vpdpbusd %2, %1, %0" : "+v"(high_.raw) : "v"(w.raw), "v"(first.raw));
-    asm("vpdpbusd %2, %1, %0" : "+v"(low_.raw) : "v"(w.raw), "v"(second.raw));
+    asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(high_.raw) : "v"(w.raw), "m"(words[0]));
+    asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(low_.raw) : "v"(w.raw), "m"(words[1]));
 #else
+    const VInts first = hn::Set(Ints(), words[0]), second = hn::Set(Ints(), words[1]);
     add_pairs(hn::And(w, in_each(0x00ff00ff)), first);
     add_pairs(hn::And(hn::ShiftRight<8>(w), in_each(0x00ff00ff)), second);
 #endif
