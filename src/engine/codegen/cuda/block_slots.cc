@@ -15,8 +15,8 @@ namespace assay::engine {
 namespace {
 
 constexpr int64_t kCellLanes = CudaSlot::kCells * CudaSlot::kLanes;
-constexpr unsigned kSignBit =
-    128;  // of a byte; cell_codes() adds so much to codes that have a sign
+// A byte's upper bit; cell_codes() adds so much to codes that have a sign.
+constexpr unsigned kSignBit = 128;
 
 // Codes as slots hold them: uneven steps as the 8 bits that they stand for.
 BlockParts slot_parts(WeightFormat format) {
@@ -287,9 +287,8 @@ std::string cuda_slot_text(WeightFormat format, int64_t inputs) {
   const BlockParts parts = slot_parts(format);
   const CudaSlot slot = cuda_slot(format);
   return fmt::format(
-             "\nenum {{ SLOT_BYTES = {}, SLOTS = {}, HALVES = {}, FLOATS = {}, OFFSETS = {}, ZEROS "
-             "= "
-             "{}, CODE_SHIFT = {} }};\n"
+             "\nenum {{ SLOT_BYTES = {}, SLOTS = {}, HALVES = {}, FLOATS = {}, OFFSETS = {},\n"
+             "       ZEROS = {}, CODE_SHIFT = {} }};\n"
              "struct CellCodes {{ unsigned of[FLOATS ? 8 : 4]; }};",
              slot.bytes, CudaSlot::count(inputs), format == WeightFormat::kQ6_K ? 2 : 1,
              parts.is_float ? 1 : 0, parts.has_offset() ? 1 : 0,

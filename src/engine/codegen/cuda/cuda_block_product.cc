@@ -128,7 +128,8 @@ __device__ __forceinline__ void pack_cell(const float (&x)[VECTOR], Fragment& to
 }
 )";
 
-constexpr std::string_view kSlotCopies = R"(
+// Slots of the form kTensor.
+constexpr std::string_view kSlotReads = R"(
 enum { SLOT = SLOT_BYTES / 16, STEP = SLOTS * SLOT_BYTES };
 typedef char slot_t;
 __device__ __forceinline__ const slot_t* slots_of(const Args& args, int begin) {
@@ -142,6 +143,12 @@ __device__ __forceinline__ void ask_slot(uint4* slot, const slot_t* from, int pi
     }
   }
   end_slot();
+}
+// A cell of columns lane / 4 and lane / 4 + 8.
+__device__ __forceinline__ void read_cell(const char* slot, int cell, CellCodes& codes, CellScales (&scales)[2]) {
+  cell_codes(slot, cell, lane_of_thread(), codes);
+  #pragma unroll
+  for (int c = 0; c < 2; ++c) cell_scales(slot, cell, lane_of_thread() / 4 + c * 8, scales[c]);
 }
 )";
 
@@ -166,10 +173,8 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
   for (int part = 0; part < PARTS; ++part) {
     if (!is_there(p, first_of(p) + part * 32)) break;  // of the whole warp
     CellCodes codes;
-    cell_codes(from, part, lane, codes);
     CellScales scales[2];
-    cell_scales(from, part, lane / 4, scales[0]);
-    cell_scales(from, part, lane / 4 + 8, scales[1]);
+    read_cell(from, part, codes, scales);
     const int at = p * PARTS + part, row = lane % 4 * 2;  // this one's and the next one's products
     const Fragment& own = x[0][at];
     const float2 unit = *(const float2*)&sums.unit[at][row], sum = *(const float2*)&sums.of[OFFSETS ? at : 0][row];
@@ -374,12 +379,12 @@ std::string cuda_codes_text(WeightFormat format) {
          std::string(kIntegers);
 }
 
-std::string cuda_slot_copies_text() {
-  return std::string(kSlotCopies);
+std::string cuda_slot_reads_text() {
+  return std::string(kSlotReads);
 }
 
 std::string cuda_block_slots_text() {
-  return cuda_slot_copies_text() + std::string(kBlockSlots);
+  return cuda_slot_reads_text() + std::string(kBlockSlots);
 }
 
 std::string cuda_one_row_text() {

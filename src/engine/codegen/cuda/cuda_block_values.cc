@@ -101,10 +101,8 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
   for (int part = 0; part < PARTS; ++part) {
     if (!is_there(p, first_of(p) + part * 32)) break;  // of the whole warp
     CellCodes codes;
-    cell_codes(from, part, lane, codes);
     CellScales scales[2];
-    cell_scales(from, part, lane / 4, scales[0]);
-    cell_scales(from, part, lane / 4 + 8, scales[1]);
+    read_cell(from, part, codes, scales);
     unsigned values[8];
     cell_values(codes, scales, values);
     #pragma unroll
@@ -136,7 +134,7 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
 }  // namespace
 
 std::string cuda_block_values_text() {
-  return cuda_slot_copies_text() + std::string(kValues);
+  return cuda_slot_reads_text() + std::string(kValues);
 }
 
 }  // namespace assay::engine

@@ -300,13 +300,11 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
   const bool ready = !precise && !in_blocks && !product.has_prologue && product.inputs % 8 == 0 &&
                      kernel.buffers[product.x].dtype == weight;
   return fmt::format(
-             "\nenum {{ COLUMNS = {}, GRAIN = {}, BLOCKS = {}, PIECES = {}, LAPS = {}, DEPTH = "
-             "LAPS "
-             "* PIECES,\n"
-             "       SPLITS = {}, SPLIT_PIECES = {}, TASK = {}, ROUND = {}, WHOLE = {}, COUNTERS = "
-             "{}, RUN = "
-             "{},\n       GROUPS = (ROWS + 7) / 8, PRECISE = {}, READY = {}, "
-             "ROW_PITCH = ROUND + {}, SEVERAL = {} }};\n",
+             "\nenum {{ COLUMNS = {}, GRAIN = {}, BLOCKS = {}, PIECES = {}, LAPS = {},\n"
+             "       DEPTH = LAPS * PIECES, SPLITS = {}, SPLIT_PIECES = {}, TASK = {}, ROUND = "
+             "{},\n"
+             "       WHOLE = {}, COUNTERS = {}, RUN = {}, GROUPS = (ROWS + 7) / 8, PRECISE = {},\n"
+             "       READY = {}, ROW_PITCH = ROUND + {}, SEVERAL = {} }};\n",
              columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
              split_pieces, cuda_task_columns(shape.rows), shape.round, whole ? 1 : 0, kCudaCounters,
              run, precise ? 1 : 0, ready ? 1 : 0, kCudaSumsPadding, in_blocks ? 1 : 0) +

@@ -17,12 +17,12 @@ std::string cuda_tensor_run(const CudaProductShape& shape, const Kernel& kernel,
 std::string cuda_finish_text(const CudaProductShape& shape);
 // Parts of it for weights in blocks, behind cuda_slot_text(). Up to 8 rows multiply codes: what all
 // such kernels have, then the slots of the form kTensor, or the entry of the form kOneRow. More
-// rows multiply values: slots of the form kTensor. Both copy slots alike.
+// rows multiply values: slots of the form kTensor. Both read slots alike.
 std::string cuda_codes_text(WeightFormat format);
 std::string cuda_block_slots_text();
 std::string cuda_one_row_text();
 std::string cuda_block_values_text();
-std::string cuda_slot_copies_text();
+std::string cuda_slot_reads_text();
 // Likewise of the form kWarpgroups, whose entries are assay_run and, where the rows aren't there as
 // they are multiplied, assay_prologue.
 std::string cuda_warpgroup_constants(const CudaProductShape& shape, const ProductKernel& product);
