@@ -1,4 +1,5 @@
 // A scale is chosen, rounded as the block stores it, and codes are chosen for the rounded one.
+// Nothing here may be fused (-ffp-contract=off): every target writes the same bytes.
 #include "engine/model/encode_blocks.h"
 
 #include <algorithm>
@@ -10,160 +11,150 @@
 
 #include "engine/model/convert.h"
 
-namespace assay::engine {
-namespace {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/model/encode_blocks.cc"
+#include "hwy/foreach_target.h"  // must come first
+
+#include "engine/model/fit_scales-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::engine::HWY_NAMESPACE {
 
 using Out = std::byte*;
 
 // Writes the scale, and gives it as it will be read.
-float put_half(Out at, float value) {
+inline float put_half(Out at, float value) {
   const uint16_t bits = f32_to_f16(value);
   std::memcpy(at, &bits, sizeof bits);
   return f16_to_f32(bits);
 }
 
-void put_low(Out at, int value) {
-  *at |= static_cast<std::byte>(value & 0xF);
-}
-void put_high(Out at, int value) {
-  *at |= static_cast<std::byte>((value & 0xF) << 4);
-}
-
 // The nearest code of x / step; 0 where there is no step.
-int nearest_code(float x, float step, int least, int most) {
+inline int nearest_code(float x, float step, int least, int most) {
   if (step == 0) return std::clamp(0, least, most);
   return static_cast<int>(
       std::clamp(std::nearbyint(x / step), static_cast<float>(least), static_cast<float>(most)));
 }
 
-// The value of the largest magnitude, with its sign.
-float largest(const float* x, int count) {
-  return *std::max_element(x, x + count,
-                           [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+// The codes nearest to (x + offset) / step; of 0 where there is no step.
+template <size_t count>
+HWY_INLINE void nearest_codes(const float* x, float offset, float step, int least, int most,
+                              int8_t* codes) {
+  const hn::CappedTag<float, count> d;
+  const hn::Rebind<int32_t, decltype(d)> wide;
+  const hn::Rebind<int8_t, decltype(d)> narrow;
+  const auto inverse = hn::Set(d, step == 0 ? 0 : 1 / step), more = hn::Set(d, offset);
+  for (size_t i = 0; i < count; i += hn::Lanes(d)) {
+    const auto wished = hn::Mul(hn::Add(hn::LoadU(d, x + i), more), inverse);
+    const auto code = nearest(d, wished, static_cast<float>(least), static_cast<float>(most));
+    hn::StoreU(hn::DemoteTo(narrow, hn::ConvertTo(wide, code)), narrow, codes + i);
+  }
+}
+
+struct Extremes {
+  float low = 0, high = 0;
+  // The value of the largest magnitude, with its sign.
+  float largest() const { return high > -low ? high : low; }
+};
+
+inline Extremes extremes(const float* x) {
+  const hn::CappedTag<float, 32> d;
+  auto low = hn::LoadU(d, x), high = low;
+  for (size_t i = hn::Lanes(d); i < 32; i += hn::Lanes(d)) {
+    low = hn::Min(low, hn::LoadU(d, x + i));
+    high = hn::Max(high, hn::LoadU(d, x + i));
+  }
+  return {hn::GetLane(hn::MinOfLanes(d, low)), hn::GetLane(hn::MaxOfLanes(d, high))};
+}
+
+// Codes of 4 or 5 bits of a block of 32, two in a byte, the first 16 in the low halves. A fifth bit
+// goes to the word before them.
+template <bool has_fifth>
+void put_small(const int8_t* codes, Out low) {
+  for (int i = 0; i < 16; ++i) {
+    low[i] = static_cast<std::byte>((codes[i] & 0xF) | (codes[i + 16] & 0xF) << 4);
+  }
+  if (!has_fifth) return;
+  uint32_t fifth = 0;
+  for (int i = 0; i < 32; ++i) fifth |= static_cast<uint32_t>(codes[i] >> 4 & 1) << i;
+  std::memcpy(low - 4, &fifth, sizeof fifth);
 }
 
 void encode_q8_0(const float* x, Out block) {
-  const float d = put_half(block, std::fabs(largest(x, 32)) / 127);
-  for (int i = 0; i < 32; ++i)
-    block[2 + i] = static_cast<std::byte>(nearest_code(x[i], d, -127, 127));
+  const float d = put_half(block, std::fabs(extremes(x).largest()) / 127);
+  nearest_codes<32>(x, 0, d, -127, 127, reinterpret_cast<int8_t*>(block + 2));
 }
 
 // q4_0 and q5_0: the largest value gets the least code, which has one more of its sign.
 template <int middle>
 void encode_small(const float* x, Out block) {
-  const float d = put_half(block, largest(x, 32) / -middle);
-  const Out low = block + (middle == 16 ? 6 : 2);
-  uint32_t fifth = 0;
-  for (int i = 0; i < 32; ++i) {
-    const int q = nearest_code(x[i], d, -middle, middle - 1) + middle;
-    i < 16 ? put_low(low + i, q) : put_high(low + i - 16, q);
-    fifth |= static_cast<uint32_t>(q >> 4) << i;
-  }
-  if (middle == 16) std::memcpy(block + 2, &fifth, sizeof fifth);
+  const float d = put_half(block, extremes(x).largest() / -middle);
+  std::array<int8_t, 32> codes;
+  nearest_codes<32>(x, middle * d, d, 0, 2 * middle - 1, codes.data());
+  put_small<middle == 16>(codes.data(), block + (middle == 16 ? 6 : 2));
 }
 
-// The code of iq4_nl whose value is nearest to x / d.
-size_t nearest_uneven(float x, float d) {
-  const float wished = d == 0 ? 0 : x / d;
-  const auto* found = std::ranges::min_element(
-      kUnevenSteps, {}, [&](int8_t step) { return std::fabs(static_cast<float>(step) - wished); });
-  return static_cast<size_t>(found - kUnevenSteps.begin());
+// The codes of iq4_nl whose values are nearest to x / d: as many as there are midpoints below.
+inline void uneven_codes(const float* x, float d, int8_t* codes) {
+  const hn::CappedTag<float, 32> floats;
+  const hn::Rebind<int32_t, decltype(floats)> wide;
+  const hn::Rebind<int8_t, decltype(floats)> narrow;
+  const auto inverse = hn::Set(floats, d == 0 ? 0 : 1 / d), one = hn::Set(floats, 1);
+  for (size_t i = 0; i < 32; i += hn::Lanes(floats)) {
+    const auto wished = hn::Mul(hn::LoadU(floats, x + i), inverse);
+    auto code = hn::Zero(floats);
+    for (size_t k = 1; k < kUnevenSteps.size(); ++k) {
+      const auto middle = static_cast<float>(kUnevenSteps[k - 1] + kUnevenSteps[k]) / 2;
+      const auto above = hn::Gt(wished, hn::Set(floats, middle));
+      code = hn::Add(code, hn::IfThenElseZero(above, one));
+    }
+    hn::StoreU(hn::DemoteTo(narrow, hn::ConvertTo(wide, code)), narrow, codes + i);
+  }
 }
 
 // iq4_nl: the largest value gets the first code or the last, and then the scale is the one of least
 // squares for these codes.
 void encode_iq4_nl(const float* x, Out block) {
+  std::array<int8_t, 32> codes;
+  const auto step_of = [&](size_t i) {
+    return static_cast<double>(kUnevenSteps[static_cast<size_t>(codes[i])]);
+  };
   double least = std::numeric_limits<double>::infinity();
   float best = 0;
   for (const int8_t end : {kUnevenSteps.front(), kUnevenSteps.back()}) {
-    const float first = largest(x, 32) / static_cast<float>(end);
+    uneven_codes(x, extremes(x).largest() / static_cast<float>(end), codes.data());
     double products = 0, squares = 0;
-    for (int i = 0; i < 32; ++i) {
-      const double step = kUnevenSteps[nearest_uneven(x[i], first)];
-      products += step * x[i];
-      squares += step * step;
+    for (size_t i = 0; i < 32; ++i) {
+      products += step_of(i) * x[i];
+      squares += step_of(i) * step_of(i);
     }
     const auto d = static_cast<float>(products / squares);
+    uneven_codes(x, d, codes.data());
     double error = 0;
-    for (int i = 0; i < 32; ++i) {
-      const double off = double{x[i]} - double{d} * kUnevenSteps[nearest_uneven(x[i], d)];
+    for (size_t i = 0; i < 32; ++i) {
+      const double off = x[i] - d * step_of(i);
       error += off * off;
     }
     if (error < least) best = d;
     least = std::min(least, error);
   }
-  const float d = put_half(block, best);
-  for (int i = 0; i < 32; ++i) {
-    const int code = static_cast<int>(nearest_uneven(x[i], d));
-    i < 16 ? put_low(block + 2 + i, code) : put_high(block + 2 + i - 16, code);
-  }
+  uneven_codes(x, put_half(block, best), codes.data());
+  put_small<false>(codes.data(), block + 2);
 }
 
 // q4_1 and q5_1: the least value has the least code, the largest the last.
 template <int most>
 void encode_with_minimum(const float* x, Out block) {
-  const auto [low, high] = std::minmax_element(x, x + 32);
-  const float d = put_half(block, (*high - *low) / most), m = put_half(block + 2, *low);
-  const Out codes = block + (most == 31 ? 8 : 4);
-  uint32_t fifth = 0;
-  for (int i = 0; i < 32; ++i) {
-    const int q = nearest_code(x[i] - m, d, 0, most);
-    i < 16 ? put_low(codes + i, q) : put_high(codes + i - 16, q);
-    fifth |= static_cast<uint32_t>(q >> 4) << i;
-  }
-  if (most == 31) std::memcpy(block + 4, &fifth, sizeof fifth);
-}
-
-// x = scale * code - minimum, for codes from 0.
-struct AffineFit {
-  float scale = 0, minimum = 0;
-};
-
-AffineFit fit_affine(const float* x, int count, int most) {
-  const float low = std::min(0.0f, *std::min_element(x, x + count));
-  const float high = *std::max_element(x, x + count);
-  if (high <= low) return {0, -low};
-  double squares = 0;
-  for (int i = 0; i < count; ++i) squares += double{x[i]} * x[i];
-  const double mean = std::sqrt(squares / count);
-  AffineFit best{(high - low) / static_cast<float>(most), -low};
-  double least = -1;
-  for (int tried = -8; tried <= 16; ++tried) {
-    const float step = (high - low) / (static_cast<float>(most) + 0.1f * static_cast<float>(tried));
-    std::array<int, 32> codes{};
-    double w = 0, q1 = 0, q2 = 0, x1 = 0, qx = 0;  // weighted sums
-    for (int i = 0; i < count; ++i) {
-      const int q = nearest_code(x[i] - low, step, 0, most);
-      const double weight = mean + std::fabs(x[i]);
-      codes[static_cast<size_t>(i)] = q;
-      w += weight;
-      q1 += weight * q;
-      q2 += weight * q * q;
-      x1 += weight * x[i];
-      qx += weight * q * x[i];
-    }
-    const double determinant = w * q2 - q1 * q1;
-    if (determinant <= 0) continue;
-    double scale = (w * qx - q1 * x1) / determinant;
-    double offset = (q2 * x1 - q1 * qx) / determinant;
-    if (offset > 0) {  // a minimum isn't negative
-      offset = 0;
-      scale = qx / q2;
-    }
-    double error = 0;
-    for (int i = 0; i < count; ++i) {
-      const double off = scale * codes[static_cast<size_t>(i)] + offset - x[i];
-      error += (mean + std::fabs(x[i])) * off * off;
-    }
-    if (scale <= 0 || (least >= 0 && error >= least)) continue;
-    least = error;
-    best = {static_cast<float>(scale), static_cast<float>(-offset)};
-  }
-  return best;
+  const auto [low, high] = extremes(x);
+  const float d = put_half(block, (high - low) / most), m = put_half(block + 2, low);
+  std::array<int8_t, 32> codes;
+  nearest_codes<32>(x, -m, d, 0, most, codes.data());
+  put_small<most == 31>(codes.data(), block + (most == 31 ? 8 : 4));
 }
 
 // Pair `j` of a block's eight, 6 bits each, as weight_format.cc reads them.
-void put_scale_min(Out scales, int j, int scale, int minimum) {
+inline void put_scale_min(Out scales, int j, int scale, int minimum) {
   if (j < 4) {
     scales[j] |= static_cast<std::byte>(scale);
     scales[j + 4] |= static_cast<std::byte>(minimum);
@@ -177,77 +168,56 @@ void put_scale_min(Out scales, int j, int scale, int minimum) {
 template <bool has_fifth>
 void encode_k45(const float* x, Out block) {
   constexpr int kMost = has_fifth ? 31 : 15;
-  std::array<AffineFit, 8> fits;
-  float scale = 0, minimum = 0;
+  AffineFits fits;
+  fit_affine(x, kMost, fits);
+  const float d = put_half(block, std::ranges::max(fits.scale) / 63);
+  const float d_min = put_half(block + 2, std::ranges::max(fits.minimum) / 63);
+  std::array<int8_t, 256> codes;
   for (size_t group = 0; group < 8; ++group) {
-    fits[group] = fit_affine(x + group * 32, 32, kMost);
-    scale = std::max(scale, fits[group].scale);
-    minimum = std::max(minimum, fits[group].minimum);
+    const float scale = fits.scale[group], mean = fits.mean[group];
+    const int s = nearest_code(scale, d, 0, 63);
+    const float step = d * static_cast<float>(s);
+    // The rounded scale turns the line about the values' mean.
+    const float minimum =
+        scale > 0 ? (mean + fits.minimum[group]) * (step / scale) - mean : fits.minimum[group];
+    const int m = nearest_code(minimum, d_min, 0, 63);
+    put_scale_min(block + 4, static_cast<int>(group), s, m);
+    nearest_codes<32>(x + group * 32, d_min * static_cast<float>(m), step, 0, kMost,
+                      codes.data() + group * 32);
   }
-  const float d = put_half(block, scale / 63), d_min = put_half(block + 2, minimum / 63);
   const Out low = block + (has_fifth ? 48 : 16);
-  for (int group = 0; group < 8; ++group) {
-    const AffineFit& fit = fits[static_cast<size_t>(group)];
-    const int s = nearest_code(fit.scale, d, 0, 63), m = nearest_code(fit.minimum, d_min, 0, 63);
-    put_scale_min(block + 4, group, s, m);
-    const float step = d * static_cast<float>(s), offset = d_min * static_cast<float>(m);
-    for (int i = 0; i < 32; ++i) {
-      const int q = nearest_code(x[group * 32 + i] + offset, step, 0, kMost);
-      const Out at = low + group / 2 * 32 + i;
-      group % 2 == 0 ? put_low(at, q) : put_high(at, q);
-      if (has_fifth) block[16 + i] |= static_cast<std::byte>(q >> 4 << group);
-    }
+  for (size_t i = 0; i < 128; ++i) {
+    const int8_t* const code = codes.data() + i / 32 * 64 + i % 32;
+    low[i] = static_cast<std::byte>((code[0] & 0xF) | (code[32] & 0xF) << 4);
   }
-}
-
-// A scale for codes from -32 to 31.
-float fit_symmetric(const float* x, int count) {
-  const float most = largest(x, count);
-  if (most == 0) return 0;
-  float best = most / -32;
-  double least = -1;
-  for (int tried = -9; tried <= 9; ++tried) {
-    const float step = most / -(32 + 0.1f * static_cast<float>(tried));
-    double q2 = 0, qx = 0, x2 = 0;  // each value weighs as its square
-    for (int i = 0; i < count; ++i) {
-      const int q = nearest_code(x[i], step, -32, 31);
-      const double weight = double{x[i]} * x[i];
-      q2 += weight * q * q;
-      qx += weight * q * x[i];
-      x2 += weight * x[i] * x[i];
-    }
-    if (q2 == 0) continue;
-    const double error = x2 - qx * qx / q2;
-    if (least >= 0 && error >= least) continue;
-    least = error;
-    best = static_cast<float>(qx / q2);
-  }
-  return best;
+  if (!has_fifth) return;
+  for (size_t i = 0; i < 256; ++i)
+    block[16 + i % 32] |= static_cast<std::byte>(codes[i] >> 4 << i / 32);
 }
 
 void encode_q6_k(const float* x, Out block) {
-  std::array<float, 16> scales{};
-  for (size_t group = 0; group < 16; ++group) scales[group] = fit_symmetric(x + group * 16, 16);
-  const float d = put_half(block + 208, largest(scales.data(), 16) / -128);
-  for (int i = 0; i < 256; ++i) {
-    const int s = nearest_code(scales[static_cast<size_t>(i / 16)], d, -128, 127);
-    block[192 + i / 16] = static_cast<std::byte>(s);
-    const int q = nearest_code(x[i], d * static_cast<float>(s), -32, 31) + 32;
-    const int upper = i / 128, quarter = i % 128 / 32, at = i % 32;
-    const Out low = block + upper * 64 + quarter % 2 * 32 + at;
-    quarter < 2 ? put_low(low, q) : put_high(low, q);
-    block[128 + upper * 32 + at] |= static_cast<std::byte>(q >> 4 << 2 * quarter);
+  SymmetricFits fits;
+  fit_symmetric(x, fits);
+  const auto [low, high] = std::ranges::minmax(fits.scale);
+  const float d = put_half(block + 208, (high >= -low ? high : low) / -128);
+  std::array<int8_t, 256> codes;
+  for (size_t group = 0; group < 16; ++group) {
+    const int s = nearest_code(fits.scale[group], d, -128, 127);
+    block[192 + group] = static_cast<std::byte>(s);
+    const float step = d * static_cast<float>(s);
+    nearest_codes<16>(x + group * 16, 32 * step, step, 0, 63, codes.data() + group * 16);
+  }
+  for (size_t i = 0; i < 64; ++i) {  // a half's quarters of 32 beside one another
+    const int8_t* const code = codes.data() + i / 32 * 128 + i % 32;
+    const Out at = block + i / 32 * 64 + i % 32;
+    at[0] = static_cast<std::byte>((code[0] & 0xF) | (code[64] & 0xF) << 4);
+    at[32] = static_cast<std::byte>((code[32] & 0xF) | (code[96] & 0xF) << 4);
+    block[128 + i] = static_cast<std::byte>(code[0] >> 4 | code[32] >> 4 << 2 | code[64] >> 4 << 4 |
+                                            code[96] >> 4 << 6);
   }
 }
 
-}  // namespace
-
-bool can_encode(WeightFormat format) {
-  return traits(format).gguf_type != kNoGgufType;
-}
-
-void encode(WeightFormat format, const float* values, int64_t count, std::byte* out) {
-  assert(can_encode(format) && count % traits(format).block_values == 0);
+void encode_blocks(WeightFormat format, const float* values, int64_t count, Out out) {
   const FormatTraits& t = traits(format);
   const auto each = [&](const auto& encode_one) {
     std::memset(out, 0, static_cast<size_t>(count / t.block_values) * t.block_bytes);
@@ -289,4 +259,21 @@ void encode(WeightFormat format, const float* values, int64_t count, std::byte* 
   assert(false && "no such encoder");
 }
 
+}  // namespace assay::engine::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::engine {
+HWY_EXPORT(encode_blocks);
+
+bool can_encode(WeightFormat format) {
+  return traits(format).gguf_type != kNoGgufType;
+}
+
+void encode(WeightFormat format, const float* values, int64_t count, std::byte* out) {
+  assert(can_encode(format) && count % traits(format).block_values == 0);
+  HWY_DYNAMIC_DISPATCH(encode_blocks)(format, values, count, out);
+}
+
 }  // namespace assay::engine
+#endif  // HWY_ONCE

@@ -2,6 +2,7 @@
 #include "engine/model/encode_blocks.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
@@ -81,15 +82,39 @@ TEST(EncodeBlocks, OddBlocksComeBack) {
   }
 }
 
-TEST(EncodeBlocks, SameValuesGiveSameBytes) {
-  const std::vector<float> values = weights_of(1024, 3);
-  for (const WeightFormat format : {WeightFormat::kQ4_K, WeightFormat::kQ6_K}) {
-    const size_t size = *stored_bytes(format, std::array{int64_t{1024}});
-    std::vector<std::byte> once(size), again(size, std::byte{0xFF});
-    encode(format, values.data(), 1024, once.data());
-    encode(format, values.data(), 1024, again.data());
-    EXPECT_EQ(once, again);
+TEST(EncodeBlocks, EveryTargetWritesTheSameBytes) {
+  // Small and large, with groups of zeros, of equal values and of one sign, and values halfway
+  // between two codes, or just below.
+  std::vector<float> values = weights_of(256 * 64, 3);
+  for (size_t i = 0; i < 256 * 24; ++i)
+    values[i] *= std::ldexp(1.0f, static_cast<int>(i / 256) - 16);
+  for (size_t i = 256 * 24; i < 256 * 32; ++i) {
+    const size_t group = i / 32 % 8;
+    if (group == 0) values[i] = 0;
+    if (group == 1) values[i] = -0.25f;
+    if (group == 2) values[i] = std::fabs(values[i]) + 1;
+    if (group == 3) values[i] = -std::fabs(values[i]);
+    if (group == 4) values[i] = i % 2 == 0 ? kMostEncoded : -kMostEncoded;
   }
+  for (size_t i = 256 * 32; i < 256 * 48; ++i) {
+    const size_t at = i % 32;
+    const float halves = at == 0 ? -127 : at == 1 ? 127 : static_cast<float>(at) - 15.5f;
+    values[i] = i / 256 % 2 == 0 ? halves : std::nextafter(halves, 0.0f);
+  }
+  const auto count = static_cast<int64_t>(values.size());
+  for (const FormatTraits& format : kFormats) {
+    if (!can_encode(format.format)) continue;
+    std::vector<std::byte> expected;
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      hwy::SetSupportedTargetsForTest(target);
+      std::vector<std::byte> blocks(*stored_bytes(format.format, std::array{count}),
+                                    std::byte{0xFF});
+      encode(format.format, values.data(), count, blocks.data());
+      if (expected.empty()) expected = blocks;
+      EXPECT_EQ(blocks, expected) << format.name << " with " << hwy::TargetName(target);
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 }  // namespace

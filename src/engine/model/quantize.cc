@@ -78,6 +78,7 @@ WeightFormat fitting(WeightFormat format, int64_t row) {
   return format == WeightFormat::kQ5_K ? WeightFormat::kQ5_1 : WeightFormat::kQ5_0;
 }
 
+// Writes one chunk of rows while the next one is encoded.
 class ModelFile {
  public:
   ModelFile(AppendFile& file, const GgufSource& source) : file_(file), pages_(source.drop_pages) {}
@@ -88,39 +89,53 @@ class ModelFile {
     for (size_t i = 0; i + 1 < tensor.dims.size(); ++i) rows *= tensor.dims[i];
     const auto row_bytes = static_cast<size_t>(*stored_bytes(format, std::array{row}));
     const int64_t most = std::max<int64_t>(1, kChunkValues / row);
-    uint64_t written = 0;
     for (int64_t first = 0; first < rows; first += most) {
       const int64_t count = std::min(most, rows - first);
-      bytes_.resize(static_cast<size_t>(count) * row_bytes);
+      encoding_.resize(static_cast<size_t>(count) * row_bytes);
+      std::atomic<int64_t> taken = 0;
       std::atomic<bool> wrong = false;
-      pool_.parallel_for(static_cast<size_t>(count), 1, [&](size_t begin, size_t end) {
+      Status written;
+      pool_.run([&](size_t thread) {
+        if (thread == 0) written = write_encoded();
         std::vector<float> values(static_cast<size_t>(row));
-        for (size_t i = begin; i < end; ++i) {
-          tensor.read_row(first + static_cast<int64_t>(i), values.data());
-          const bool fit = std::ranges::all_of(
-              values, [](float value) { return std::fabs(value) <= kMostEncoded; });
+        for (int64_t i = taken++; i < count; i = taken++) {
+          tensor.read_row(first + i, values.data());
+          bool fit = true;
+          for (const float value : values) fit &= std::fabs(value) <= kMostEncoded;
+          std::byte* const out = encoding_.data() + static_cast<size_t>(i) * row_bytes;
+          if (fit) encode(format, values.data(), row, out);
           if (!fit) wrong = true;
-          if (fit) encode(format, values.data(), row, bytes_.data() + i * row_bytes);
         }
       });
+      ASSAY_CHECK(written);
       if (wrong) {
         return bad_input("{}: expected finite weights of at most {}, found others", tensor.name,
                          kMostEncoded);
       }
-      ASSAY_CHECK(file_.append({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}));
-      written += bytes_.size();
+      std::swap(encoding_, encoded_);
       pages_.read(count * row);
     }
-    weight_bytes_ += written;
-    return file_.append(std::string(GgufHeader::padding(written), '\0'));
+    const auto bytes = static_cast<uint64_t>(rows) * row_bytes;
+    weight_bytes_ += bytes;
+    encoded_.resize(encoded_.size() + GgufHeader::padding(bytes));
+    return {};
+  }
+  // The last chunk too.
+  Status finish() {
+    ASSAY_CHECK(write_encoded());
+    return file_.sync();
   }
   uint64_t weight_bytes() const { return weight_bytes_; }
 
  private:
+  Status write_encoded() {
+    return file_.append({reinterpret_cast<const char*>(encoded_.data()), encoded_.size()});
+  }
+
   AppendFile& file_;
   SourcePages pages_;
   ThreadPool pool_{available_cpus()};
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> encoding_, encoded_;
   uint64_t weight_bytes_ = 0;
 };
 
@@ -168,7 +183,7 @@ Result<QuantizedModel> quantize_model(const std::filesystem::path& from, std::st
       ASSAY_CHECK(weights.write(source.tensors[i], formats[i]));
     }
     made.weight_bytes = weights.weight_bytes();
-    ASSAY_CHECK(file->sync());
+    ASSAY_CHECK(weights.finish());
     return folder.rename(unfinished, name);
   };
   if (const Status written = write(); !written) {
