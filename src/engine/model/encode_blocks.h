@@ -16,7 +16,8 @@ bool can_encode(WeightFormat format);
 
 // `count` values, whole blocks, finite and at most kMostEncoded large. Where there is a choice of
 // codes (q4_k, q5_k, q6_k) each group's scale, and its minimum, are those of the least squared
-// error among some tries, in which large values weigh more. The same values give the same bytes.
+// error among some tries, in which large values weigh more. The same values give the same bytes on
+// every processor.
 void encode(WeightFormat format, const float* values, int64_t count, std::byte* out);
 
 }  // namespace assay::engine

@@ -83,9 +83,11 @@ TEST(EncodeBlocks, OddBlocksComeBack) {
 }
 
 TEST(EncodeBlocks, EveryTargetWritesTheSameBytes) {
+  // A block stores few bits of its sums: so many blocks show sums that one target fuses.
+  constexpr size_t kBlocks = 16'384;
+  std::vector<float> values = weights_of(256 * kBlocks, 3);
   // Small and large, with groups of zeros, of equal values and of one sign, and values halfway
   // between two codes, or just below.
-  std::vector<float> values = weights_of(256 * 64, 3);
   for (size_t i = 0; i < 256 * 24; ++i)
     values[i] *= std::ldexp(1.0f, static_cast<int>(i / 256) - 16);
   for (size_t i = 256 * 24; i < 256 * 32; ++i) {
@@ -101,20 +103,27 @@ TEST(EncodeBlocks, EveryTargetWritesTheSameBytes) {
     const float halves = at == 0 ? -127 : at == 1 ? 127 : static_cast<float>(at) - 15.5f;
     values[i] = i / 256 % 2 == 0 ? halves : std::nextafter(halves, 0.0f);
   }
-  const auto count = static_cast<int64_t>(values.size());
+  const std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  EXPECT_GE(targets.size(), 2u) << "nothing to compare";
   for (const FormatTraits& format : kFormats) {
     if (!can_encode(format.format)) continue;
     std::vector<std::byte> expected;
-    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    for (const int64_t target : targets) {
       hwy::SetSupportedTargetsForTest(target);
+      // A target that emulates vectors takes 25 times as long.
+      const bool emulates = (target & (HWY_SCALAR | HWY_EMU128)) != 0;
+      const auto count = static_cast<int64_t>(values.size() / (emulates ? 16 : 1));
+      // Nor do they depend on what stood there.
       std::vector<std::byte> blocks(*stored_bytes(format.format, std::array{count}),
-                                    std::byte{0xFF});
+                                    std::byte{expected.empty() ? uint8_t{0} : uint8_t{0xFF}});
       encode(format.format, values.data(), count, blocks.data());
       if (expected.empty()) expected = blocks;
-      EXPECT_EQ(blocks, expected) << format.name << " with " << hwy::TargetName(target);
+      EXPECT_TRUE(std::equal(blocks.begin(), blocks.end(), expected.begin()))
+          << format.name << ": " << hwy::TargetName(target) << " and "
+          << hwy::TargetName(targets.front());
     }
+    hwy::SetSupportedTargetsForTest(0);
   }
-  hwy::SetSupportedTargetsForTest(0);
 }
 
 }  // namespace

@@ -23,17 +23,10 @@ constexpr std::array kTriedSteps = {-0.9f, -0.6f, -0.3f, 0.0f, 0.3f, 0.6f, 0.9f}
 // Below it a range is as good as none: fp16 has no such scale.
 constexpr float kLeastRange = 0x1p-100f;
 
-// The nearest whole number, ties to even, of |v| < 2^22. Highway's Round takes 0.49999997 for 1
-// where it emulates vectors.
-template <class D>
-HWY_INLINE hn::Vec<D> whole(D d, hn::Vec<D> v) {
-  const auto large = hn::Set(d, 0x1.8p23f);
-  return hn::Sub(hn::Add(v, large), large);
-}
-
+// The nearest code, ties to even.
 template <class D>
 HWY_INLINE hn::Vec<D> nearest(D d, hn::Vec<D> v, float least, float most) {
-  return whole(d, hn::Min(hn::Max(v, hn::Set(d, least)), hn::Set(d, most)));
+  return hn::Round(hn::Min(hn::Max(v, hn::Set(d, least)), hn::Set(d, most)));
 }
 
 // Value i of each group beside one another.

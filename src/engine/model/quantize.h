@@ -23,8 +23,8 @@ struct QuantizedModel {
 
 // Reads a checkpoint folder or a GGUF file tensor by tensor, a few rows at a time, on all
 // processors, so that memory doesn't grow with it. `to` is replaced when the whole file is there.
-// The same model gives the same bytes. bad_input: a weight that isn't finite or too large for
-// fp16's range, or an unknown type.
+// The same model gives the same bytes on every processor. bad_input: a weight that isn't finite or
+// too large for fp16's range, or an unknown type.
 Result<QuantizedModel> quantize_model(const std::filesystem::path& from, std::string_view type,
                                       const std::filesystem::path& to);
 
