@@ -45,7 +45,7 @@ HWY_INLINE void try_steps(D d, float steps, const Attempt& attempt) {
   }
 }
 
-// Of a block of eight groups: x = scale * code - minimum, for codes from 0 and minimums from 0.
+// A block has eight groups: x = scale * code - minimum, for codes from 0 and minimums from 0.
 struct AffineFits {
   static constexpr size_t kGroups = 8, kValues = 32;
   alignas(64) std::array<float, kGroups> scale, minimum;
@@ -130,7 +130,7 @@ inline void fit_affine(const float* x, int most, AffineFits& fits) {
   }
 }
 
-// Of a block of sixteen groups: x = scale * code, for codes from -32 to 31.
+// A block has sixteen groups: x = scale * code, for codes from -32 to 31.
 struct SymmetricFits {
   static constexpr size_t kGroups = 16, kValues = 16;
   alignas(64) std::array<float, kGroups> scale;
