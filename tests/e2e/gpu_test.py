@@ -271,6 +271,19 @@ class Gpu(ProgramTest):
             self.assertRegex(failure["message"], r"expected \d+ bytes on Fake GPU, found [\d.]+ [kM]?B of 12.00 MB free; this "
                              r"process holds .*: weights [\d.]+ [kM]B, caches .*; the driver and other processes hold ")
 
+    def test_quality_is_of_products_in_fp8_where_that_is_asked_for(self):
+        self.succeed("model", "make", "tiny-llama", "-o", "wide", "--dtype", "bf16")
+        self.succeed("model", "quantize", "wide", "-t", "fp8", "-o", "narrow")
+        asked = ["model", "quality", "narrow", "--reference", "wide", "--device", "cuda", "--window", 32, "--windows", 4, "-o", "json"]
+        kernels = lambda: sorted(path.name for path in (self.folder / "kernels").iterdir())
+        self.succeed(*asked)
+        plain = kernels()
+        self.assertTrue(plain, "compiled kernels are kept")
+        self.succeed(*asked, "--dtype", "fp8")
+        self.assertGreater(len(kernels()), len(plain), "its products are others")
+        self.assert_refused(["model", "quality", "model", "--reference", "model", "--device", "cuda", "--reference-dtype", "int3"],
+                            "--reference-dtype: expected fp32, fp16, bf16 or fp8, found")
+
     def wipe(self):
         for path in sorted((self.folder / "bundle").rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()

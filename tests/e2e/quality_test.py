@@ -81,7 +81,8 @@ class Quality(ProgramTest):
                                    (["a", "--reference", "a", "--text", "text.txt", "--window", 100000], "tokens for a window"),
                                    (["a", "--reference", "a", "--window", 100000], "positions"),
                                    (["a", "--reference", "nowhere"], "nowhere"),
-                                   (["a", "--reference", "a", "--dtype", "int3"], "--dtype")):
+                                   (["a", "--reference", "a", "--dtype", "int3"], "--dtype: expected fp32, fp16, bf16 or fp8, found"),
+                                   (["a", "--reference", "a", "--dtype", "fp8"], "--dtype: expected --device cuda beside fp8, found cpu")):
             self.assert_refused(["model", "quality", *arguments], message)
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/records/lenient_json.h"
 
@@ -14,15 +15,21 @@ std::string own_weights(const Group& group) {
 
 std::vector<ArmQuality> arm_qualities(const Samples& samples) {
   const auto model_of = [&](const Group& group) { return samples.strata[group.stratum].model; };
-  std::map<std::pair<std::string, std::string>, const ModelQuality*> known;  // by model and weights
+  // Products in fp8 round more than the weights.
+  const auto kind_of = [&](const Group& group) {
+    const std::string dtype =
+        group.evidence == nullptr ? "" : text_member(group.evidence->requested.options, "dtype");
+    return std::tuple(model_of(group), own_weights(group), dtype);
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, const ModelQuality*> known;
   for (const Group& group : samples.groups) {
     if (group.evidence == nullptr || !group.evidence->quality) continue;
-    const ModelQuality*& best = known[{model_of(group), own_weights(group)}];
+    const ModelQuality*& best = known[kind_of(group)];
     if (best == nullptr || !best->problem.empty()) best = &*group.evidence->quality;
   }
   std::vector<ArmQuality> all;
   for (const Group& group : samples.groups) {
-    const auto at = known.find({model_of(group), own_weights(group)});
+    const auto at = known.find(kind_of(group));
     const std::string& arm = samples.arms[group.arm];
     const auto is_told = [&](const ArmQuality& one) {
       return one.model == model_of(group) && one.arm == arm;

@@ -13,8 +13,8 @@ namespace assay {
 // they are the model's.
 std::string own_weights(const Group& group);
 
-// One an arm and model, in the order of the strata. An arm that computes with weights which another
-// arm was measured with has that arm's figures.
+// One an arm and model, in the order of the strata. An arm that computes with weights and key
+// `dtype` which another arm was measured with has that arm's figures.
 std::vector<ArmQuality> arm_qualities(const Samples& samples);
 
 }  // namespace assay

@@ -168,6 +168,9 @@ class NativeBackend final : public Backend {
       if (!value.empty()) argv.insert(argv.end(), {name, value});
     };
     add("--device", device_option(arm));
+    if (const auto type = arm.options.find("dtype"); type != arm.options.end()) {
+      add("--dtype", type->get<std::string>());
+    }
     add("--reference-dtype", model.dtype);
     add("--text", quality.text_file);
     return WorkerCommand{std::move(argv), {}, {}, image_};

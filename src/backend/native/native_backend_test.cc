@@ -202,6 +202,20 @@ TEST(NativeOptions, ValuesOutOfRangeAreRefused) {
   }
 }
 
+TEST_F(NativeBackendTest, QualityIsOfTheArmsWeightsAndProducts) {
+  StudyArm arm = compiled_arm();
+  const StudyModel model{.name = "m", .path = "m", .dtype = "bf16"};
+  EXPECT_FALSE(backend_->quality_command(arm, model, {}, 42)) << "its weights are the model's own";
+  arm.options = {{"device", "cuda"}, {"quantization", "m-fp8"}};
+  const auto argv = [&] { return backend_->quality_command(arm, model, {}, 42)->argv; };
+  EXPECT_THAT(argv(), testing::Not(testing::Contains("--dtype")));
+  arm.options["dtype"] = "fp8";
+  const std::vector<std::string> asked = argv();
+  const auto type = std::ranges::find(asked, "--dtype");
+  ASSERT_LT(type + 1, asked.end());
+  EXPECT_EQ(type[1], "fp8");
+}
+
 TEST(NativeOptions, EagerTakesNone) {
   EXPECT_TRUE(options_of("eager", Json::object()));
   EXPECT_FALSE(options_of("eager", {{"bucket", 7}}));

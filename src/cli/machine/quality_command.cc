@@ -16,6 +16,7 @@
 #include "cli/bench/bench_models.h"
 #include "cli/machine/quality_figures.h"
 #include "cli/option_types.h"
+#include "engine/codegen/kernel_cache.h"
 #include "engine/session/quality.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -49,14 +50,21 @@ struct Text {
 Result<Session> open(const std::string& folder, const std::string& dtype,
                      const QualityArguments& arguments, const std::string& option) {
   engine::SessionOptions options{.threads = static_cast<size_t>(arguments.threads)};
-  if (!dtype.empty()) {
-    options.dtype = engine::parse_dtype(dtype);
-    if (!options.dtype) {
-      return bad_input("{}: expected fp32, fp16 or bf16, found {}", option, quoted_excerpt(dtype));
-    }
-  }
   ASSAY_TRY(const DeviceName device, parse_device_name(arguments.device, "--device"));
   options.gpu = device.gpu;
+  // A GPU's eager kernels are compiled; a study's workers and each further model have the same
+  // ones.
+  if (options.gpu) options.compile.kernel_cache = engine::KernelCache::default_folder();
+  if (dtype == "fp8") {
+    if (!options.gpu) return bad_input("{}: expected --device cuda beside fp8, found cpu", option);
+    options.fp8 = engine::Fp8::kLayers;
+  } else if (!dtype.empty()) {
+    options.dtype = engine::parse_dtype(dtype);
+    if (!options.dtype) {
+      return bad_input("{}: expected fp32, fp16, bf16 or fp8, found {}", option,
+                       quoted_excerpt(dtype));
+    }
+  }
   return Session::open(folder, options);
 }
 
@@ -201,11 +209,12 @@ void add_quality(CLI::App& model, Selected& selected) {
       ->type_name("FILE");
   command
       ->add_option("--dtype", arguments->dtype,
-                   "type of the model's weights: fp32, fp16 or bf16 (default: as stored)")
+                   "type of the model's weights: fp32, fp16 or bf16 (default: as stored); fp8: "
+                   "that of its products, on a GPU")
       ->type_name("TYPE");
   command
       ->add_option("--reference-dtype", arguments->reference_dtype,
-                   "type of the reference's weights (default: as stored)")
+                   "the same of the reference's weights (default: as stored)")
       ->type_name("TYPE");
   command->add_option("--device", arguments->device, "device that computes: cpu, cuda or cuda:N")
       ->check(device_word())
