@@ -252,7 +252,10 @@ struct object {
   double time_ms;                   // of an event
   struct tape* tape;                // of a graph, and of one that is ready to be replayed
   void* loaded;                     // of a module
-  unsigned most_shared;             // of its function
+  struct object* functions;         // of a module, each by its name
+  char name[32];                    // of a function, with the module's next one
+  struct object* next;
+  unsigned most_shared;             // of a function
   unsigned long rows, columns;      // of a matrix, in the library's order
   struct simt_matrix matrix;
   const void* bias;                 // of a product
@@ -347,16 +350,31 @@ int cuModuleLoadData(void** module, const void* image) {
   if (runs() && loaded == NULL) return 200;
   make(module);
   ((struct object*)*module)->loaded = loaded;
-  ((struct object*)*module)->most_shared = 48 * 1024;
   return 0;
 }
 int cuModuleUnload(void* module) {
   simt_unload(((struct object*)module)->loaded);
+  struct object* next = ((struct object*)module)->functions;
+  while (next != NULL) {
+    struct object* function = next;
+    next = function->next;
+    free(function);
+  }
   return drop(module, __func__);
+}
+static struct object* function_of(struct object* module, const char* name) {
+  struct object* function = module->functions;
+  while (function != NULL && strcmp(function->name, name) != 0) function = function->next;
+  if (function != NULL) return function;
+  function = calloc(1, sizeof *function);
+  strncpy(function->name, name, sizeof function->name - 1);
+  function->most_shared = 48 * 1024;
+  function->next = module->functions;
+  return module->functions = function;
 }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   ENTER;
-  *function = runs() ? simt_find(((struct object*)module)->loaded, name) : module;
+  *function = runs() ? simt_find(((struct object*)module)->loaded, name) : function_of(module, name);
   return *function == NULL ? 500 : 0;
 }
 // Bytes of shared memory that a function may be launched with.
