@@ -178,8 +178,9 @@ class GgufTokens {
     const std::string mark = "\u2581";
     const Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", mark}};
     const Json prepend = {{"type", "Prepend"}, {"prepend", mark}};
-    const Json normal = {{"type", "Sequence"},
-                         {"normalizers", with_prefix ? Json{prepend, replace} : Json{replace}}};
+    const Json normal = {
+        {"type", "Sequence"},
+        {"normalizers", with_prefix ? Json::array({prepend, replace}) : Json::array({replace})}};
     ASSAY_TRY(result_.normalizer, Normalizer::read(normal, object_));
     ASSAY_TRY(result_.pre_tokenizer, PreTokenizer::read({}, object_));
     Json steps = {{{"type", "Replace"}, {"pattern", {{"String", mark}}}, {"content", " "}},

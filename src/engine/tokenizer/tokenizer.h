@@ -24,6 +24,7 @@ class Tokenizer {
   // The same; absent if the folder or the file has none.
   static Result<std::optional<Tokenizer>> find(const std::filesystem::path& model);
   static Result<Tokenizer> parse(std::string_view json_text, std::string_view object);
+  static Tokenizer of(TokenizerFile file);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
@@ -41,7 +42,6 @@ class Tokenizer {
   friend class TokenStream;
   struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl> impl);
-  static Tokenizer of(TokenizerFile file);
   std::unique_ptr<Impl> impl_;
 };
 

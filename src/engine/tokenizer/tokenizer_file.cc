@@ -129,6 +129,12 @@ Result<TokenizerFile> read_tokenizer_file(std::string_view text, std::string_vie
   }
   ASSAY_CHECK(read_added_tokens(document, object, file));
   if (file.tokens.empty()) return bad_input("{}: expected tokens, found none", object);
+  for (const std::vector<int32_t>* ids : {&file.prefix, &file.suffix}) {
+    for (const int32_t id : *ids) {
+      if (file.tokens.contains(id)) continue;
+      return bad_input("{}: post_processor: expected ids of tokens, found {}", object, id);
+    }
+  }
   for (const auto& [id, token] : file.tokens) {
     if (file.decoder.can_stream(token.text)) continue;
     return bad_input(

@@ -7,6 +7,8 @@
 
 #include "base/random.h"
 #include "base/text/text.h"
+#include "engine/model/gguf_writer.h"
+#include "engine/tokenizer/gguf_tokenizer.h"
 #include "engine/tokenizer/make.h"
 
 namespace assay::engine {
@@ -75,6 +77,26 @@ TEST(Tokenizer, MergesByRankInBothForms) {
   EXPECT_THAT(encode(file("", ""), "abcab c"), ElementsAre(4, 3, 5, 2));
   EXPECT_THAT(encode(file("merges", R"([["a","b"],["ab","c"]])"), "abc"), ElementsAre(4));
   EXPECT_THAT(encode(file("merges", R"(["#version: 0.2", "a b"])"), "abc"), ElementsAre(3, 2));
+}
+
+TEST(Tokenizer, PiecesOfAGgufBeginWithASpaceUnlessItSaysNo) {
+  const std::vector<std::string> tokens = {"\u2581", "a", "b", "\u2581a"};
+  for (const bool prefixed : {false, true}) {
+    GgufHeader header;
+    header.add("tokenizer.ggml.model", "llama");
+    header.add("tokenizer.ggml.tokens", std::span<const std::string>(tokens));
+    header.add("tokenizer.ggml.scores", std::span<const float>(std::vector<float>(4)));
+    header.add("tokenizer.ggml.add_space_prefix", prefixed);
+    const std::string bytes = header.finish();
+    const auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "test");
+    ASSERT_TRUE(file) << file.error().message;
+    auto read = read_gguf_tokenizer(*file, "test");
+    ASSERT_TRUE(read) << read.error().message;
+    const Tokenizer tokenizer = Tokenizer::of(std::move(*read));
+    const auto ids = tokenizer.encode("ab a", false).value();
+    EXPECT_EQ(ids, prefixed ? (std::vector{3, 2, 3}) : (std::vector{1, 2, 3}));
+    EXPECT_EQ(tokenizer.decode(ids, false), "ab a");
+  }
 }
 
 TEST(Tokenizer, UnknownBytesAreDroppedOrMarked) {
@@ -185,6 +207,10 @@ TEST(Tokenizer, NamesWhatIsNotSupported) {
       {"pre_tokenizer", R"({"type": "Split", "behavior": "Removed"})", "Removed"},
       {"post_processor", R"({"type": "BertProcessing"})", "BertProcessing"},
       {"post_processor", R"({"type": "TemplateProcessing", "single": []})", "0 times"},
+      {"post_processor",
+       R"({"type": "TemplateProcessing", "special_tokens": {"<s>": {"ids": [6]}},
+           "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]})",
+       "found 6"},
       {"decoder", R"({"type": "WordPiece"})", "WordPiece"},
       {"decoder", "null", "decoder"},
       {"decoder", R"({"type": "Replace", "pattern": {"String": "ab"}, "content": ""})", "ab"},
