@@ -24,6 +24,7 @@ class Tokenizer {
   // The same; absent if the folder or the file has none.
   static Result<std::optional<Tokenizer>> find(const std::filesystem::path& model);
   static Result<Tokenizer> parse(std::string_view json_text, std::string_view object);
+  // The file is read and validated already.
   static Tokenizer of(TokenizerFile file);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;

@@ -1,6 +1,5 @@
-// Hostile tokenizer.json files and metadata of GGUF files, and hostile text through sound ones.
-// What an accepted file gives are ids of its own, the same each time; their text streams as a
-// whole.
+// Hostile tokenizer.json files and metadata of GGUF files, and hostile text through sound ones. Ids
+// are those of an accepted file, the same each time, and their text streams as a whole.
 #include <fmt/format.h>
 
 #include <algorithm>
