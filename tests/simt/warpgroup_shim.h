@@ -1,20 +1,43 @@
 // Barriers in shared memory and products of warpgroups, a part of kernel_shim.h.
 #pragma once
 
-// Barriers in shared memory: arrivals that a phase waits for, those still to come, and its number.
+static void simt_fail(const char* what) {
+  dprintf(2, "simt: %s\n", what);
+  abort();
+}
+// Barriers in shared memory: arrivals that a phase waits for, those still to come, bytes of copies
+// in bulk likewise, and the phase's number.
 struct SimtBarrier {
   unsigned short all, missing;
-  unsigned phase;
+  int bytes : 24;
+  unsigned phase : 8;
+  void end_phase() {
+    if (missing == 0 && bytes == 0) missing = all, ++phase;
+  }
 };
 inline SimtBarrier& simt_barrier(unsigned address) {
   return *(SimtBarrier*)simt_shared(address);
 }
 static void ptx_mbarrier_init_shared__cta_b64(unsigned address, unsigned arrivals) {
-  simt_barrier(address) = {(unsigned short)arrivals, (unsigned short)arrivals, 0};
+  simt_barrier(address) = {(unsigned short)arrivals, (unsigned short)arrivals, 0, 0};
 }
 static void ptx_mbarrier_arrive_shared__cta_b64(unsigned address) {
   SimtBarrier& barrier = simt_barrier(address);
-  if (--barrier.missing == 0) barrier.missing = barrier.all, ++barrier.phase;
+  --barrier.missing;
+  barrier.end_phase();
+}
+static void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(unsigned address, unsigned bytes) {
+  simt_barrier(address).bytes += (int)bytes;
+  ptx_mbarrier_arrive_shared__cta_b64(address);
+}
+static void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(
+    unsigned to, const void* from, unsigned bytes, unsigned address) {
+  if (to % 16 != 0 || bytes % 16 != 0 || (unsigned long)from % 16 != 0) {
+    simt_fail("cp.async.bulk: an address or a size that isn't a multiple of 16");
+  }
+  memcpy(simt_shared(to), from, bytes);
+  simt_barrier(address).bytes -= (int)bytes;
+  simt_barrier(address).end_phase();
 }
 // As early as it may come: the copies behind it are there now. A wait that is missing shows as long
 // as they have not been asked for.
@@ -83,10 +106,6 @@ struct SimtMatrix {
     return sum;
   }
 };
-static void simt_fail(const char* what) {
-  dprintf(2, "simt: %s\n", what);
-  abort();
-}
 static SimtProduct& simt_product_on(float* sums, int count) {
   SimtProducts& products = simt_products();
   SimtProduct* unused = nullptr;
@@ -179,6 +198,7 @@ SIMT_WGMMA(40)
 SIMT_WGMMA(48)
 SIMT_WGMMA(56)
 SIMT_WGMMA(64)
+SIMT_WGMMA(96)
 SIMT_WGMMA(128)
 static void ptx_wgmma_fence_sync_aligned() {}
 static void ptx_wgmma_commit_group_sync_aligned() {

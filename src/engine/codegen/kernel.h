@@ -78,7 +78,8 @@ struct ProductKernel {
   // the same unit, for rows alone.
   ir::VarId first_column = 0;
   ir::VarId column_count = 0;
-  bool fp8 = false;  // LinearAttributes::fp8
+  bool fp8 = false;        // LinearAttributes::fp8
+  bool by_itself = false;  // even where a library would take less time
   // A target may write the kernel's one output in e4m3, for the kernel behind this one, which alone
   // reads it.
   bool codes_output = false;

@@ -51,6 +51,11 @@ std::string cuda_barrier_text();
 // operands are there, then multiply_wide() for 64 lines by `columns`, then end_products();
 // await_products<N>(sums) until all but the last N of these groups have ended.
 std::string cuda_warpgroup_product_text(std::string_view narrow, int64_t columns);
+// Behind it multiply_weights(sums, a0, a1, a2, a3, b), whose left operand, 64 lines by 16, is in
+// registers: a thread has of lines `lane / 4` and 8 more the words of k = 2 q and 2 q + 8, q = lane
+// %
+// 4. `transposed`: neighbours in the right operand's memory are of the same k.
+std::string cuda_held_product_text(std::string_view narrow, int64_t columns, bool transposed);
 // Both for attention: multiply_wide() for scores of 64 queries by `tile` positions, and
 // multiply_weights() for 64 by head_dim.
 std::string cuda_warpgroup_text(std::string_view narrow, int64_t tile, int64_t head_dim);

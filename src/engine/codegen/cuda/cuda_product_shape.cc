@@ -9,6 +9,7 @@
 
 #include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_form.h"
+#include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
@@ -243,6 +244,7 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   const int64_t most = cuda_most_tensor_rows(kernel, product);
   if (const auto& blocks = kernel.buffers[product.weight].blocks) {
     CudaProductShape ring;
+    if (known && *known > most && cuda_by_tiles(kernel, product, *known, ring)) return ring;
     const bool hopper = kernel.target == "sm_90a";
     Sizes ring_sizes = sizes;
     if (hopper) ring_sizes.most_shared = kAllSharedOfHopper;
@@ -277,6 +279,7 @@ int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKerne
     const int64_t x = shape.rows * Packing::padded_inputs(product.inputs) / 2;
     return x + (shape.splits == 1 ? 0 : shape.splits * shape.rows * shape.columns * shape.blocks);
   }
+  if (shape.form == CudaProductForm::kTiles) return cuda_tile_workspace(shape, product, rows);
   if (shape.splits == 1) return 0;
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
   const int64_t launched = std::max(ceil_div(rows, shape.rows), int64_t{1}) * shape.rows;

@@ -28,10 +28,16 @@ enum class CudaProductForm {
   // share columns put their sums together in the workspace, where the rows lie too if a prologue
   // writes them.
   kWarpgroups,
+  // Many rows of a weight in blocks, by warpgroups (sm_90a): a block takes 128 columns of `rows`
+  // rows, whose weights become values in registers. The workspace has the rows as they are
+  // multiplied.
+  kTiles,
 };
 constexpr int64_t kCudaTensorRows = 16;  // of a step of decoding, at most
 constexpr int64_t kCudaBlockRows = 32;   // likewise of weights in blocks
 constexpr int64_t kCudaWarpgroupRows = 64;
+// Rows of the form kTiles: more of them a library multiplies in less time, weights decoded.
+constexpr int64_t kCudaTileRows = 1024;
 
 struct CudaProductShape {
   CudaProductForm form = CudaProductForm::kHeld;
@@ -40,12 +46,13 @@ struct CudaProductShape {
                      // inputs of one don't fit
   int64_t columns =
       1;  // at a time; held: a block's, a power of two that divides the packing's tiles
-  int64_t pieces = 1;        // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
-                             // inputs that a warp has; of blocks, one row too: slots
-  int64_t round = 0;         // tensor: columns whose sums are kept until the block meets
-  int64_t turns = 1;         // one row: that a block takes columns one behind the other
-  int64_t together = 1;      // held, one row: blocks that a multiprocessor must have registers for
-  int64_t laps = 0;          // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs
+  int64_t pieces = 1;    // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
+                         // inputs that a warp has; of blocks, one row too: slots
+  int64_t round = 0;     // tensor: columns whose sums are kept until the block meets
+  int64_t turns = 1;     // one row: that a block takes columns one behind the other
+  int64_t together = 1;  // held, one row: blocks that a multiprocessor must have registers for
+  int64_t laps =
+      0;  // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs, or, tiles, a slot
   int64_t splits = 1;        // of the inputs
   int64_t blocks = 1;        // that share the columns
   int64_t shared_bytes = 0;  // of the ring and a round's sums: more than a kernel has by itself

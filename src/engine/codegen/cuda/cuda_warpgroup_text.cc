@@ -88,16 +88,19 @@ std::string cuda_warpgroup_product_text(std::string_view narrow, int64_t columns
                        narrow, columns, 7, "\"l\"(a)", "\"n\"(0), \"n\"(0)");
 }
 
-std::string cuda_warpgroup_text(std::string_view narrow, int64_t tile, int64_t head_dim) {
-  const int64_t out = head_dim / 2;
-  return cuda_barrier_text() + cuda_warpgroup_product_text(narrow, tile) +
-         (head_dim == tile ? "" : wait_text(out)) +
-         multiply_text(fmt::format("__device__ __forceinline__ void multiply_weights(float "
+std::string cuda_held_product_text(std::string_view narrow, int64_t columns, bool transposed) {
+  return multiply_text(fmt::format("__device__ __forceinline__ void multiply_weights(float "
                                    "(&sums)[{}], unsigned a0, unsigned a1, "
                                    "unsigned a2, unsigned a3, unsigned long b)",
-                                   out),
-                       narrow, head_dim, 9, "\"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3)",
-                       "\"n\"(1)");
+                                   columns / 2),
+                       narrow, columns, 9, "\"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3)",
+                       transposed ? "\"n\"(1)" : "\"n\"(0)");
+}
+
+std::string cuda_warpgroup_text(std::string_view narrow, int64_t tile, int64_t head_dim) {
+  return cuda_barrier_text() + cuda_warpgroup_product_text(narrow, tile) +
+         (head_dim == tile ? "" : wait_text(head_dim / 2)) +
+         cuda_held_product_text(narrow, head_dim, true);
 }
 
 }  // namespace assay::engine

@@ -162,6 +162,16 @@ constexpr std::string_view kNormTail = R"(
     store_four(to + at, x[i]);
   }
 )";
+constexpr std::string_view kNormTailTiles = R"(
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) {
+    const int at = (i * THREADS + threadIdx.x) * 4;
+    if (!EVEN && at >= INPUTS) continue;
+    #pragma unroll
+    for (int e = 0; e < 4; ++e) x[i][e] = x[i][e] * root * scale[i][e];
+    put_four(args, row, at, x[i]);
+  }
+)";
 constexpr std::string_view kNormTailFp8 = R"(
   float largest = 0.0f;
   #pragma unroll
@@ -250,11 +260,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
 }
 )";
 
-// True if a row fits its block's registers, and can be loaded four elements at a time.
-bool held_in_registers(const Kernel& kernel, const ProductKernel& product) {
-  constexpr int64_t kMostElements = 32;  // of a thread, and as many of the norm's weight
-  return product.norm && product.inputs % 4 == 0 &&
-         product.inputs <= kMostElements * cuda_product_shape(kernel, product).threads;
+bool is_held_in_registers(const Kernel& kernel, const ProductKernel& product) {
+  return is_norm_held(product, cuda_product_shape(kernel, product).threads);
+}
+
+bool is_tiles(const Kernel& kernel, const ProductKernel& product) {
+  return cuda_product_shape(kernel, product).form == CudaProductForm::kTiles;
 }
 
 std::string norm_prologue_text(const Kernel& kernel, const ProductKernel& product) {
@@ -266,14 +277,16 @@ std::string norm_prologue_text(const Kernel& kernel, const ProductKernel& produc
                         : norm == DType::kBF16 ? "from_bf16"
                                                : ""),
       fmt::arg("narrow", f16 ? "to_f16" : "to_bf16"), fmt::arg("norm", product.norm->weight),
-      fmt::arg("tail", multiplies_fp8(kernel, product) ? kNormTailFp8 : kNormTail));
+      fmt::arg("tail", is_tiles(kernel, product)         ? kNormTailTiles
+                       : multiplies_fp8(kernel, product) ? kNormTailFp8
+                                                         : kNormTail));
 }
 
 std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
-  if (held_in_registers(kernel, product)) return norm_prologue_text(kernel, product);
+  if (is_held_in_registers(kernel, product)) return norm_prologue_text(kernel, product);
   const std::string row = CPrinter::var_name(product.row);
   const KernelBuffer& x = kernel.buffers[product.x];
-  const bool fp8 = multiplies_fp8(kernel, product);
+  const bool fp8 = multiplies_fp8(kernel, product), tiles = is_tiles(kernel, product);
   if (fp8 && !product.has_prologue) return fp8_prologue_text(kernel, product, row, "");
   std::string body;
   if (product.has_prologue) {
@@ -283,6 +296,8 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
     body = fmt::format("  weight_t* __restrict__ {} = to;\n", x.name) +
            printer.block(product.prologue, 1);
     if (fp8) return fp8_prologue_text(kernel, product, row, body);
+  } else if (tiles) {
+    body = fmt::format("  put_row(args, {0}, {1} + {0} * INPUTS);\n", row, x.name);
   } else {
     const DType weight = kernel.buffers[product.weight].dtype;
     body = fmt::format(
@@ -305,6 +320,11 @@ std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
 
 }  // namespace
 
+bool is_norm_held(const ProductKernel& product, int64_t threads) {
+  constexpr int64_t kMostElements = 32;  // of a thread, and as many of the norm's weight
+  return product.norm && product.inputs % 4 == 0 && product.inputs <= kMostElements * threads;
+}
+
 int64_t library_epilogue_columns(const Packing& packing) {
   constexpr int64_t kMost = 512;
   const int64_t abreast = packing.interleaved ? 2 : 1;
@@ -321,6 +341,7 @@ int64_t library_epilogue_columns(const Packing& packing) {
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
   const std::optional<int64_t> rows = cuda_form_rows(kernel, product.rows);
   if (!rows) return true;
+  if (is_tiles(kernel, product)) return false;
   if (kernel.buffers[product.weight].blocks) {
     // Weights would be taken apart again for each few rows whose x fits a block.
     return *rows > cuda_most_tensor_rows(kernel, product) ||

@@ -32,6 +32,10 @@ struct LibraryProduct {
 
 LibraryProduct library_product(const Kernel& kernel, const ProductKernel& product);
 
+// True if a row of a norm fits the registers of a block of so many threads, and can be loaded four
+// elements at a time.
+bool is_norm_held(const ProductKernel& product, int64_t threads);
+
 // Packed columns, all of one segment, that a warp of assay_epilogue takes.
 int64_t library_epilogue_columns(const Packing& packing);
 

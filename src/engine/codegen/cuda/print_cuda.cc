@@ -10,6 +10,7 @@
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/unit_epilogue.h"
@@ -124,6 +125,12 @@ struct Launches {
     CudaLaunches launches;
     // A launch of weights in blocks has any number of rows.
     const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
+    if (shape.form == CudaProductForm::kTiles) {
+      launches.run = {{"assay_prologue", rows, 1, 1, shape.threads},
+                      {"assay_run", cuda_tile_blocks(shape, product, rows), 1, 1, shape.threads,
+                       shape.shared_bytes}};
+      return launches;
+    }
     const CudaLaunch run{"assay_run",   shape.blocks,
                          shape.splits,  in_blocks ? ceil_div(rows, shape.rows) : 1,
                          shape.threads, shape.shared_bytes};

@@ -6,6 +6,7 @@
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/cuda_tensor_product.h"
+#include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/early_epilogue.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -271,6 +272,7 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
   if (shape.form == CudaProductForm::kWarpgroups) {
     return sizes + cuda_warpgroup_constants(shape, product);
   }
+  if (shape.form == CudaProductForm::kTiles) return sizes + cuda_tile_constants(shape, product);
   if (shape.form != CudaProductForm::kHeld) {
     return sizes + cuda_tensor_constants(shape, kernel, product);
   }
@@ -411,6 +413,7 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
   if (product.has_prologue) text += prologue_text(kernel, product);
   text += in_place ? place_text(kernel, product) : std::string(kNoScales);
   text += in_place ? kInputsInPlace : kInputsShared;
+  if (shape.form == CudaProductForm::kTiles) return text + cuda_tile_run(kernel, product, shape);
   const bool held = shape.form == CudaProductForm::kHeld;
   text += fmt::format(
       "\nenum {{ EPILOGUE_LANES = {} }};\n"

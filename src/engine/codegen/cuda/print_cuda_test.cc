@@ -369,8 +369,8 @@ std::vector<std::string> epilogues_of(const std::string& architecture, DType dty
     const auto source = print_cuda(kernel.value());
     const size_t epilogue = source->find("assay_epilogue(const Args");
     if (epilogue == std::string::npos) continue;
-    forms.push_back(source->find("unit_stores0(", epilogue) != std::string::npos ? "units"
-                                                                                 : "loops");
+    forms.push_back(source->find("finish_unit(args", epilogue) != std::string::npos ? "units"
+                                                                                    : "loops");
     if (forms.size() == 2) break;
   }
   return forms;

@@ -258,6 +258,11 @@ __device__ __forceinline__ void store_unit(unsigned short* to, const float (&x)[
 enum {{ UNITS = {units} }};
 )";
 
+constexpr std::string_view kFinishUnit = R"(
+__device__ __forceinline__ void finish_unit(const Args& args, long row, long column, const float (&products)[{columns}]) {{
+{segments}}}
+)";
+
 // A thread asks for all of its units before it goes over the first.
 constexpr std::string_view kUnitEpilogue = R"(
 extern "C" __global__ void __launch_bounds__({threads}, 1) assay_epilogue(const Args args) {{
@@ -279,8 +284,8 @@ extern "C" __global__ void __launch_bounds__({threads}, 1) assay_epilogue(const 
     if (unit >= UNITS) continue;
     float products[{columns}];
     widen(held[i], products);
-    const long column = (long)unit * {columns};
-{segments}  }}
+    finish_unit(args, row, (long)unit * {columns}, products);
+  }}
 }}
 )";
 
@@ -330,11 +335,11 @@ class SegmentText {
       names += fmt::format(", s{}", i);
     }
     return fmt::format(
-        "    if (column >= {0} && column < {1}) {{\n"
-        "      const long at = (column - {0}) / {2};\n"
-        "      float {3};\n"
-        "      unit_values{4}(args, row, at, products{5});\n"
-        "      unit_stores{4}(args, row, at{5});\n    }}\n",
+        "  if (column >= {0} && column < {1}) {{\n"
+        "    const long at = (column - {0}) / {2};\n"
+        "    float {3};\n"
+        "    unit_values{4}(args, row, at, products{5});\n"
+        "    unit_stores{4}(args, row, at{5});\n  }}\n",
         loop_.begin, loop_.end, product_.packing.interleaved ? 2 : 1, arrays, segment, names);
   }
 
@@ -407,9 +412,8 @@ std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKern
   return share_units(units_of(product), kMostEach, true);
 }
 
-std::string unit_epilogue_text(const Kernel& kernel, const ProductKernel& product) {
+std::string unit_finish_text(const Kernel& kernel, const ProductKernel& product) {
   const std::vector<UnitLoop> loops = unit_loops(kernel, product);
-  const auto blocks = unit_epilogue_blocks(kernel, product);
   const bool f16 = kernel.buffers[product.weight].dtype == DType::kF16;
   std::string text =
       fmt::format(fmt::runtime(kUnitFunctions), fmt::arg("element", f16 ? "f16" : "bf16"),
@@ -420,9 +424,15 @@ std::string unit_epilogue_text(const Kernel& kernel, const ProductKernel& produc
     text += segment.functions(i);
     segments += segment.call(i);
   }
-  return text + fmt::format(fmt::runtime(kUnitEpilogue), fmt::arg("threads", blocks->threads),
-                            fmt::arg("each", blocks->each), fmt::arg("columns", kUnitColumns),
+  return text + fmt::format(fmt::runtime(kFinishUnit), fmt::arg("columns", kUnitColumns),
                             fmt::arg("segments", segments));
+}
+
+std::string unit_epilogue_text(const Kernel& kernel, const ProductKernel& product) {
+  const auto blocks = unit_epilogue_blocks(kernel, product);
+  return unit_finish_text(kernel, product) +
+         fmt::format(fmt::runtime(kUnitEpilogue), fmt::arg("threads", blocks->threads),
+                     fmt::arg("each", blocks->each), fmt::arg("columns", kUnitColumns));
 }
 
 }  // namespace assay::engine

@@ -30,11 +30,14 @@ std::optional<UnitBlocks> unit_epilogue_blocks(const Kernel& kernel, const Produ
 // registers. Absent: there is none, because the kernel has another output, or a row is too wide.
 std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKernel& product);
 
-// The entry assay_epilogue, behind weight_t, Args, widen() and lane functions, and what other
-// kernels may use:
+// The text that ends a unit, behind weight_t, Args, widen() and lane functions, where
+// unit_epilogue_blocks() has blocks:
 //   enum { UNITS }: of a row;
 //   unit_values0(args, row, column, products, values): of the unit at packed column `column` of the
-//   first segment, products and values as arrays of fp32, where there is one store in it.
+//   first segment, products and values as arrays of fp32, where there is one store in it;
+//   finish_unit(args, row, column, products): computes and stores all that is fused behind them.
+std::string unit_finish_text(const Kernel& kernel, const ProductKernel& product);
+// The entry assay_epilogue, behind these.
 std::string unit_epilogue_text(const Kernel& kernel, const ProductKernel& product);
 
 }  // namespace assay::engine
