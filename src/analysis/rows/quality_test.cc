@@ -18,8 +18,8 @@ TEST(ArmQualities, GoWithTheWeightsAndTheTypeOfProducts) {
     bundle.evidence[cells[i]].requested.options = {{"quantization", "m-fp8"}};
   }
   bundle.evidence[cells[3]].requested.options["dtype"] = "fp8";
-  bundle.evidence[cells[1]].quality = ModelQuality{.kl_mean = {.value = 0.25}};
-  bundle.evidence[cells[3]].quality = ModelQuality{.kl_mean = {.value = 0.5}};
+  bundle.evidence[cells[1]].quality.emplace().kl_mean.value = 0.25;
+  bundle.evidence[cells[3]].quality.emplace().kl_mean.value = 0.5;
   const std::vector<ArmQuality> found = arm_qualities(*group_rows(bundle, arms));
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].arm, "weights");
