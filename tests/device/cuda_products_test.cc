@@ -254,8 +254,12 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
       if (GetParam().few_blocks() && of.entry == "assay_run") of.blocks_x = 2 + repeat;
       ASSERT_NO_FATAL_FAILURE(launch(module, of, arguments));
     }
+    const std::vector<float> before = out;
+    ASSERT_EQ(driver_->download(out.data(), arguments.out, out.size() * 4), 0);
+    const bool is_equal = std::memcmp(before.data(), out.data(), out.size() * 4) == 0;
+    // Whoever comes last adds up what blocks share: in one order.
+    EXPECT_TRUE(repeat == 0 || GetParam().few_blocks() || is_equal) << "repetition " << repeat;
   }
-  ASSERT_EQ(driver_->download(out.data(), arguments.out, out.size() * 4), 0);
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t o = 0; o < outputs; ++o) {
       double expected = 0, weight_squares = 0, x_squares = 0, largest = 0;

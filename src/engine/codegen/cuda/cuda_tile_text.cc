@@ -201,9 +201,13 @@ __device__ __forceinline__ bool add_parts(const Args& args, int of_rows, const P
   #pragma unroll
   for (int i = 0; i < OWN; ++i) own[i * THREADS] = sums[i];
   if (!is_last((int*)args.workspace + tile, last - first + 1)) return false;
+  // Two parts give one sum in either order; more are added in theirs, whoever does it.
+  const bool in_order = last - first > 1;
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) sums[i] = in_order ? 0.0f : sums[i];
   #pragma unroll 1
   for (int other = first; other <= last; ++other) {
-    if (other == block) continue;
+    if (!in_order && other == block) continue;
     const float* from = part_of(other);
     #pragma unroll
     for (int i = 0; i < OWN; ++i) sums[i] += __ldcg(from + i * THREADS);
