@@ -111,9 +111,11 @@ class CudaKernels : public testing::Test {
     if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
       const LibraryProduct parts = library_product(kernel, *product);
       if (!may_have_many_rows(kernel, *product)) {
-        const bool staged =
-            cuda_product_shape(kernel, *product).form == CudaProductForm::kWarpgroups;
-        if (staged && parts.prologue) names.insert(names.begin(), "assay_prologue");
+        const CudaProductForm form = cuda_product_shape(kernel, *product).form;
+        const bool staged = form == CudaProductForm::kWarpgroups && parts.prologue;
+        if (staged || form == CudaProductForm::kTiles) {
+          names.insert(names.begin(), "assay_prologue");
+        }
         return names;
       }
       if (parts.prologue) names.insert(names.begin(), "assay_prologue");
@@ -294,13 +296,18 @@ TEST_F(CudaKernels, OfWeightsInFp8CompileWithoutSpills) {
   }
 }
 
-// One row, a few, and as many as the form takes, with one block of warps and with several.
+// One row, a few, and as many as the form takes, with one block of warps and with several; and
+// tiles of 64 and of 128 rows.
 TEST_F(CudaKernels, OfWeightsInBlocksCompileWithoutSpills) {
   for (const auto& [format, inputs, rows] : {std::tuple(WeightFormat::kQ4_K, 2048, 1),
                                              {WeightFormat::kQ8_0, 8192, 1},
                                              {WeightFormat::kQ6_K, 8192, 8},
                                              {WeightFormat::kQ6_K, 2048, 16},
-                                             {WeightFormat::kQ8_0, 2048, 16}}) {
+                                             {WeightFormat::kQ8_0, 2048, 16},
+                                             {WeightFormat::kQ4_K, 8192, 64},
+                                             {WeightFormat::kQ4_K, 2048, 512},
+                                             {WeightFormat::kQ6_K, 2048, 128},
+                                             {WeightFormat::kInt4_G128, 2048, 128}}) {
     const GraphBuilder::MixedWeights weights{
         {{"table", Shape{1, inputs}}, {"w.weight", Shape{2048, inputs}, format}}};
     GraphBuilder builder(weights, DType::kF32, false, false);
@@ -312,6 +319,7 @@ TEST_F(CudaKernels, OfWeightsInBlocksCompileWithoutSpills) {
               {.batch = rows, .q_len = 1, .kv_len = {}, .capacity = {}}, TileLayout::kRows);
     ASSERT_TRUE(kernel) << kernel.error().message;
     kernel->target = "sm_90a";
+    std::get<ProductKernel>(kernel->body).by_itself = rows > kCudaBlockRows;
     const auto source = print_cuda(*kernel);
     ASSERT_TRUE(source) << source.error().message;
     compile(*kernel, *source, "sm_90a", {rows, 1, 1});
