@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <tuple>
 
 #include "base/random.h"
@@ -112,7 +114,7 @@ std::string name_of(const ProductCase& of) {
          (of.ordered ? "_ordered" : "");
 }
 
-class CudaProducts : public testing::TestWithParam<ProductCase> {
+class CudaProductKernels : public testing::Test {
  protected:
   void SetUp() override {
     driver_ = test::CudaDriver::open();
@@ -158,16 +160,15 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
     return bytes;
   }
 
-  // The same of random blocks, whose values become `values`.
+  // The same of random blocks, whose values become `values`. `scale`: of all of them.
   static std::vector<std::byte> in_slots(Random& random, WeightFormat format, int64_t outputs,
                                          int64_t inputs, const Packing& packing,
                                          std::span<const int32_t> order, std::vector<float>& values,
-                                         bool same_scales = false) {
+                                         std::optional<float> scale = {}) {
     auto blocks = random_blocks(random, format, Shape{outputs, inputs});
     const size_t block = traits(format).block_bytes;
-    for (size_t at = 0; same_scales && at < blocks.size(); at += block) {
-      constexpr float kScale = 0.0123f;
-      std::memcpy(blocks.data() + at, &kScale, sizeof kScale);  // block_word()
+    for (size_t at = 0; scale && at < blocks.size(); at += block) {
+      put_scale(format, blocks.data() + at, *scale);
     }
     TensorView view(blocks.data(), format, Shape{outputs, inputs});
     if (!order.empty()) view.input_order = order.data();
@@ -214,6 +215,7 @@ class CudaProducts : public testing::TestWithParam<ProductCase> {
   std::optional<Nvrtc> nvrtc_;
 };
 
+class CudaProducts : public CudaProductKernels, public testing::WithParamInterface<ProductCase> {};
 TEST_P(CudaProducts, EqualSumsInDouble) {
   const auto [format, inputs, rows, outputs, ordered] = GetParam();
   const bool in_blocks = traits(format).in_blocks();
@@ -290,6 +292,76 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   }
 }
 
+// Tiles of the smallest and the largest scales that they hold, and rows of x that are large, not
+// finite, or too large.
+struct TileScales {
+  WeightFormat format;
+  float largest;  // docs/engine.md, "Tiles": just below the bound for the format's bits
+};
+class CudaTileScales : public CudaProductKernels, public testing::WithParamInterface<TileScales> {};
+TEST_P(CudaTileScales, KeepTheirBitsAndRowsTheirs) {
+  constexpr int64_t kInputs = 256, kRows = 40;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr std::array kBeyond = {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity,
+                                  0x1p113f};  // rows 1, 2 ...
+  constexpr int64_t kLargeRow = 9;
+  const WeightFormat format = GetParam().format;
+  const Graph graph = product_graph(kInputs, kOutputs, format, nullptr);
+  auto kernel =
+      lower(graph, graph.nodes.back(), {.batch = kRows, .q_len = 1, .kv_len = {}, .capacity = {}},
+            TileLayout::kRows);
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  kernel->target = "sm_90a";
+  auto& product = std::get<ProductKernel>(kernel->body);
+  product.by_itself = true;
+  ASSERT_EQ(cuda_product_shape(*kernel, product).form, CudaProductForm::kTiles);
+  void* module = nullptr;
+  ASSERT_NO_FATAL_FAILURE(load(*kernel, module));
+
+  Random random(7);
+  std::vector<float> x = random_values(random, kRows * kInputs);
+  for (float& value : x) value = bf16_to_f32(f32_to_bf16(value));
+  for (int64_t i = 0; i < kInputs; ++i) x[static_cast<size_t>(kLargeRow * kInputs + i)] *= 0x1p90f;
+  for (size_t r = 0; r < kBeyond.size(); ++r) x[(r + 1) * kInputs + 5 * r] = kBeyond[r];
+  const DimValues dims{.batch = kRows, .q_len = 1, .kv_len = kRows};
+  const int64_t sizes[] = {kRows, 1, kRows, kRows};
+  // fp16's smallest scale; its largest one too where codes have a zero of their own.
+  for (const float scale : {0x1p-24f, GetParam().largest}) {
+    std::vector<float> weights(static_cast<size_t>(kOutputs * kInputs));
+    const auto slots =
+        in_slots(random, format, kOutputs, kInputs, product.packing, {}, weights, scale);
+    std::vector<float> out(static_cast<size_t>(kRows * kOutputs));
+    Arguments arguments{
+        on_device(x.data(), x.size() * 4), on_device(slots.data(), slots.size()),
+        on_device(out.data(), out.size() * 4), on_device(sizes, sizeof sizes),
+        on_device(nullptr, static_cast<size_t>(cuda_workspace_floats(*kernel, dims, kRows)) * 4)};
+    for (const CudaLaunch& of : cuda_launches(*kernel, dims, kRows).run) {
+      ASSERT_NO_FATAL_FAILURE(launch(module, of, arguments));
+    }
+    ASSERT_EQ(driver_->download(out.data(), arguments.out, out.size() * 4), 0);
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t o = 0; o < kOutputs; ++o) {
+        const float found = out[static_cast<size_t>(r * kOutputs + o)];
+        if (r >= 1 && r <= static_cast<int64_t>(kBeyond.size())) {
+          ASSERT_FALSE(std::isfinite(found)) << r << ", " << o << ", scale " << scale;
+          continue;
+        }
+        double expected = 0, squares = 0, largest = 0;
+        for (int64_t i = 0; i < kInputs; ++i) {
+          const double weight{weights[static_cast<size_t>(o * kInputs + i)]};
+          const double input{x[static_cast<size_t>(r * kInputs + i)]};
+          expected += input * weight;
+          squares += input * input;
+          largest = std::max(largest, std::abs(weight));
+        }
+        // As in EqualSumsInDouble.
+        ASSERT_NEAR(found, expected, largest * std::sqrt(squares) / 128 + std::abs(expected) / 256)
+            << r << ", " << o << ", scale " << scale;
+      }
+    }
+  }
+}
+
 // Weights in blocks as the library gets them: all values, in the order of the packed columns.
 class CudaDecodedWeights : public CudaProducts {};
 TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
@@ -351,7 +423,8 @@ TEST_P(CudaFp8Rows, AreTheBlocksCodes) {
 
   Random random(static_cast<uint64_t>(inputs));
   std::vector<float> weights(static_cast<size_t>(outputs * inputs));
-  const auto slots = in_slots(random, format, outputs, inputs, packing, {}, weights, same_scales);
+  const auto slots = in_slots(random, format, outputs, inputs, packing, {}, weights,
+                              same_scales ? std::optional(0.0123f) : std::nullopt);
   const int64_t columns = tile_count(packing) * packing.tile;
   std::vector<uint8_t> codes(static_cast<size_t>(columns * inputs), 0x7f);
   std::vector<float> scales(static_cast<size_t>(columns), -1.0f);
@@ -430,6 +503,16 @@ std::vector<ProductCase> table_cases() {
   return cases;
 }
 
+INSTANTIATE_TEST_SUITE_P(
+    Formats, CudaTileScales,
+    testing::Values(TileScales{WeightFormat::kQ8_0, 2040}, TileScales{WeightFormat::kIQ4_NL, 2040},
+                    TileScales{WeightFormat::kQ4_0, 32640}, TileScales{WeightFormat::kQ4_1, 32640},
+                    TileScales{WeightFormat::kQ5_0, 16320},
+                    TileScales{WeightFormat::kQ4_K, 32640 / 63},
+                    TileScales{WeightFormat::kQ5_K, 16320 / 63},
+                    TileScales{WeightFormat::kQ6_K, 8160 / 128},
+                    TileScales{WeightFormat::kInt4_G64, 65504}),
+    [](const auto& test) { return std::string(traits(test.param.format).name); });
 INSTANTIATE_TEST_SUITE_P(Formats, CudaFp8Rows, testing::ValuesIn(fp8_cases()),
                          [](const auto& test) {
                            return fmt::format("{}{}", traits(test.param.format).name,

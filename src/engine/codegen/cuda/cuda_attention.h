@@ -52,9 +52,9 @@ std::string cuda_barrier_text();
 // await_products<N>(sums) until all but the last N of these groups have ended.
 std::string cuda_warpgroup_product_text(std::string_view narrow, int64_t columns);
 // Behind it multiply_weights(sums, a0, a1, a2, a3, b), whose left operand, 64 lines by 16, is in
-// registers: a thread has of lines `lane / 4` and 8 more the words of k = 2 q and 2 q + 8, q = lane
-// %
-// 4. `transposed`: neighbours in the right operand's memory are of the same k.
+// registers. With q = lane % 4 a thread has the words of k = 2 q (a0, a1) and k = 2 q + 8 (a2, a3),
+// each for the warp's lines lane / 4 and lane / 4 + 8. `transposed`: neighbours in the right
+// operand's memory are of the same k.
 std::string cuda_held_product_text(std::string_view narrow, int64_t columns, bool transposed);
 // Both for attention: multiply_wide() for scores of 64 queries by `tile` positions, and
 // multiply_weights() for 64 by head_dim.

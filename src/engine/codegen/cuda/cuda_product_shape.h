@@ -28,15 +28,17 @@ enum class CudaProductForm {
   // share columns put their sums together in the workspace, where the rows lie too if a prologue
   // writes them.
   kWarpgroups,
-  // Many rows of a weight in blocks, by warpgroups (sm_90a): a block takes 128 columns of `rows`
-  // rows, whose weights become values in registers. The workspace has the rows as they are
-  // multiplied.
+  // Many rows of a weight in blocks, by warpgroups (sm_90a): a tile is 256 columns by `rows` rows,
+  // and `blocks` tiles share the rows; the launch's blocks share all tiles. Weights become values
+  // in
+  // registers. The workspace has the rows as they are multiplied, and parts of shared tiles.
   kTiles,
 };
 constexpr int64_t kCudaTensorRows = 16;  // of a step of decoding, at most
 constexpr int64_t kCudaBlockRows = 32;   // likewise of weights in blocks
 constexpr int64_t kCudaWarpgroupRows = 64;
-// Rows of the form kTiles: more of them a library multiplies in less time, weights decoded.
+// Rows of the form kTiles, at most: the time model (cuda_tile_shape.cc) expects a library to
+// multiply llama3.1-8b's products in less time from 1,100 to 2,000 rows on.
 constexpr int64_t kCudaTileRows = 1024;
 
 struct CudaProductShape {

@@ -18,7 +18,8 @@ namespace {
 // Rows as they are multiplied, [tile of ROWS][64 inputs][row of the tile]: lines of 128 bytes in
 // wgmma's swizzle, in which the 16 bytes `piece` of line r are at piece ^ r % 8. A lane of the left
 // operand's fragments has four of each 16 inputs: the first and the third of all fours come first.
-// Rows are 2^16 times what they were, which values of weights make up for.
+// Rows become 2^16 times x, because weights are 2^-16 of their values: an x of 2^112 or more
+// becomes infinite.
 constexpr std::string_view kRows = R"(
 __device__ __forceinline__ void put_four(const Args& args, long row, int at, const float (&x)[4]) {
   const long line = (row / ROWS * RUNS + at / RUN) * ROWS + row % ROWS;
@@ -60,15 +61,16 @@ enum { ROWS_BYTES = ROWS * 256, STAGE_BYTES = (ROWS_BYTES + WARPS * SLOT_BYTES +
 extern __shared__ uint4 ring[];
 
 // Codes become values by one instruction for two. In the lower bits of bf16 a byte is 2^-133 times its number, so that factors
-// of a value's 2^-16 are large; both parts of a line are rounded to bf16, as a value of the weight would be by itself. A zero is
-// taken off before the factor, which it would round with.
+// of a value's 2^-16 are large: one of 2^(11 + CODE_SHIFT) or more is infinite, and its column's sums are NaN. A factor and an
+// offset are rounded to bf16 once for all of their codes, and a value once more. A zero is subtracted before the factor
+// multiplies, which is exact.
 __device__ __forceinline__ unsigned times_and_more(unsigned a, unsigned b, unsigned c) {
   unsigned both;
   asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(both) : "r"(a), "r"(b), "r"(c));
   return both;
 }
-enum { UNIT = 127 + 117 - CODE_SHIFT };  // the exponent of what makes a code's 2^-16 of its byte
-// Of a column's cell: factor and offset, or zero, or the factors of its halves.
+enum { UNIT = 127 + 117 - CODE_SHIFT };  // biased exponent of the factor that makes 2^-16 of a code of its byte
+// A pair of a column's cell: its factor and its offset, or its factor and its zero, or the factors of its halves.
 __device__ __forceinline__ unsigned cell_line(const char* slot, int cell, int column) {
   CellScales scales;
   cell_scales(slot, cell, column, scales);
@@ -99,7 +101,7 @@ __device__ __forceinline__ void ask_bulk(unsigned to, const void* from, int byte
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                :: "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
-// A matrix whose lines of 128 bytes lie one behind the other.
+// Descriptor of a matrix whose lines of 128 bytes lie one behind the other, in the swizzle of 128 bytes.
 __device__ __forceinline__ unsigned long matrix_at(unsigned address) {
   return (unsigned long)(address >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
 }
@@ -122,7 +124,8 @@ __device__ __forceinline__ void go_on(Place& place, int of_rows) {
 }
 __device__ __forceinline__ int rows_bytes(const Place& of) { return RUNS % 2 == 1 && of.slot == SLOTS - 1 ? ROWS_BYTES / 2 : (int)ROWS_BYTES; }
 
-// By a thread of each warp, and of the first one. Columns behind the last have what was there before: nobody reads their sums.
+// One thread of each warp calls it; that of the first warp announces the bytes of the rows too. A group of columns behind the
+// last keeps what its place had before: nobody reads its sums.
 __device__ __forceinline__ void ask_weights(const Args& args, unsigned shared, const Place& of, int stage, int warp) {
   const int group = of.columns * WARPS + warp;
   const bool there = group < COLUMNS / 16;
@@ -136,8 +139,8 @@ __device__ __forceinline__ void ask_rows(const Args& args, unsigned shared, cons
   ask_bulk(shared + stage * STAGE_BYTES, rows + (long)of.slot * ROWS_BYTES, rows_bytes(of), full(shared, stage));
 }
 
-// Where a warp is: the stage and how often it has been filled before, the stage ahead, which waits for its rows, or -1, and what
-// is to be asked for next: weights, and rows.
+// A warp's place: its stage and how often that has been filled before; the stage of the slot before, which waits for its next
+// rows, or -1; how many slots of weights it has yet to ask for; and the next slots of weights and of rows to ask for.
 struct Ring {
   int stage, turn, before, left;
   Place weights, rows;
@@ -175,12 +178,12 @@ __device__ __forceinline__ void multiply_slots(const Args& args, const char* mem
         begin_products();
         multiply_weights(sums, left[0], left[1], left[2], left[3], rows + (cell / 2 * (ROWS * 128) + cell % 2 * 64 + half * 32) / 16);
         end_products();
-        await_products<3>(sums);  // whose words are the next ones' place
+        await_products<3>(sums);  // the words of the product before these are free
       }
       if (cell == 1 && at.before >= 0 && lane_of_thread() == 0) arrive(empty(shared, at.before));
     }
     __syncwarp();  // all lanes have read
-    // The stage ahead has been multiplied by all, but for those that are behind.
+    // By now all but late warps have multiplied the stage of the slot before.
     if (at.before >= 0) ask_next_rows(args, shared, of_rows, at, at.stage == 0 ? at.turn - 1 : at.turn);
     if (--at.left >= 0 && lane_of_thread() == 0) ask_weights(args, shared, at.weights, at.stage, warp);
     go_on(at.weights, of_rows);
@@ -214,7 +217,7 @@ __device__ __forceinline__ bool add_parts(const Args& args, int of_rows, const P
   }
   return true;
 }
-// By the block, 16 rows at a time, of which a warp has one.
+// The block calls it, and ends 16 rows at a time, a warp one of them.
 __device__ __forceinline__ void finish_tile(const Args& args, const Place& of, float* part, int warp, const float (&sums)[OWN]) {
   const int lane = lane_of_thread();
   const long first = (long)of.rows * ROWS, left = rows_of(args) - first;

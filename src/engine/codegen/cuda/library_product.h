@@ -47,7 +47,7 @@ bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product);
 // Args::workspace is the place of x, that of the products, and that of the decoded weight.
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product);
 // The entry assay_prologue alone, behind a definition of X_AT: the place of x in the workspace,
-// in floats.
+// in floats. In the form kTiles it stands behind put_four() and put_row() too (cuda_tile_text.cc).
 std::string print_library_prologue(const Kernel& kernel, const ProductKernel& product);
 
 }  // namespace assay::engine
