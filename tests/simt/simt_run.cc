@@ -48,6 +48,9 @@ class Runner {
   void run(const SimtEntry& entry, const unsigned blocks[3], unsigned threads,
            const void* argument) {
     prepare(threads);
+    // Blocks have no order: results that depend on one differ between repetitions, of which each
+    // has a launch or two.
+    const bool backwards = launches_++ / 2 % 2 == 1;
     entry_ = &entry;
     argument_ = argument;
     *entry.state = &state_;
@@ -58,7 +61,10 @@ class Runner {
     state_.size = {threads, 1, 1};
     for (state_.block.z = 0; state_.block.z < blocks[2]; ++state_.block.z) {
       for (state_.block.y = 0; state_.block.y < blocks[1]; ++state_.block.y) {
-        for (state_.block.x = 0; state_.block.x < blocks[0]; ++state_.block.x) run_block(threads);
+        for (unsigned i = 0; i < blocks[0]; ++i) {
+          state_.block.x = backwards ? blocks[0] - 1 - i : i;
+          run_block(threads);
+        }
       }
     }
   }
@@ -186,6 +192,7 @@ class Runner {
 
   SimtState state_{};
   const SimtEntry* entry_ = nullptr;
+  unsigned long launches_ = 0;
   const void* argument_ = nullptr;
   std::vector<std::unique_ptr<ucontext_t>> starts_;  // of fibers: their places are within them
   std::vector<Fiber> fibers_;
