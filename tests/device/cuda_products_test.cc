@@ -87,7 +87,7 @@ std::vector<ProductCase> product_cases() {
     if (!t.in_blocks() || block_parts(t.format).is_float) continue;
     const int64_t inputs = t.block_values == 32 ? 192 : t.block_values;
     for (const int64_t rows : {40, 150}) cases.push_back({t.format, inputs, rows, kTileOutputs});
-    cases.push_back({t.format, 5120, 130, kTileOutputs});
+    cases.push_back({t.format, 2560, 130, kTileOutputs});
     if (inputs == 256) cases.push_back({t.format, 1536, 140, 3 * kTileOutputs});
   }
   cases.push_back({WeightFormat::kQ4_0, 96, 1, kTurns});
@@ -568,7 +568,7 @@ INSTANTIATE_TEST_SUITE_P(
                                     "q5_0_192_inputs_40_rows_320_outputs",
                                     "q5_1_192_inputs_40_rows_320_outputs",
                                     "q5_k_256_inputs_40_rows_320_outputs",
-                                    "q4_k_5120_inputs_130_rows_320_outputs",
+                                    "q4_k_2560_inputs_130_rows_320_outputs",
                                     "q6_k_256_inputs_40_rows_320_outputs",
                                     "q4_k_1536_inputs_140_rows_960_outputs",
                                     "q8_0_192_inputs_40_rows_320_outputs",
