@@ -1,5 +1,5 @@
-// What tests of single product kernels on a GPU share: their graphs, weights as kernels read them,
-// and launches.
+// The common part of tests of single product kernels on a GPU: graphs, weights as kernels read
+// them, and launches.
 #pragma once
 
 #include <gtest/gtest.h>
