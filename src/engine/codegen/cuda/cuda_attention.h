@@ -47,6 +47,9 @@ std::string warpgroup_prefill_text(const Kernel& kernel, const AttentionKernel& 
 // Barriers in shared memory: make_barrier(), arrive(), await(), and show_to_products(), the fence
 // between what threads write there and the products that read it.
 std::string cuda_barrier_text();
+// A ring of stages that products read, behind BARRIERS_AT: full() and empty(), the addresses of a
+// stage's barriers from the ring's begin on, and matrix_at(), of lines of 64 elements.
+std::string cuda_stages_text();
 // Products of a warpgroup in the type "f16" or "bf16", asynchronous: begin_products() once their
 // operands are there, then multiply_wide() for 64 lines by `columns`, then end_products();
 // await_products<N>(sums) until all but the last N of these groups have ended.

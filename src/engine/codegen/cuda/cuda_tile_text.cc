@@ -28,21 +28,12 @@ __device__ __forceinline__ void put_four(const Args& args, long row, int at, con
   to[(piece ^ swizzle) * 4] = pack(x[0] * 65536.0f, x[2] * 65536.0f);
   to[((piece + 1) ^ swizzle) * 4] = pack(x[1] * 65536.0f, x[3] * 65536.0f);
 }
-__device__ __forceinline__ void four_of(const float* from, float (&x)[4]) {
-  const float4 four = *(const float4*)from;
-  x[0] = four.x, x[1] = four.y, x[2] = four.z, x[3] = four.w;
-}
-__device__ __forceinline__ void four_of(const unsigned short* from, float (&x)[4]) {
-  const uint2 four = *(const uint2*)from;
-  x[0] = from_half_word((unsigned short)(four.x & 0xffffu)), x[1] = from_half_word((unsigned short)(four.x >> 16));
-  x[2] = from_half_word((unsigned short)(four.y & 0xffffu)), x[3] = from_half_word((unsigned short)(four.y >> 16));
-}
 template <typename T>
 __device__ __forceinline__ void put_row(const Args& args, long row, const T* from) {
   #pragma unroll 4
   for (int at = threadIdx.x * 4; at < INPUTS; at += THREADS * 4) {
     float x[4];
-    four_of(from + at, x);
+    load_unit(from + at, x);
     put_four(args, row, at, x);
   }
 }
@@ -55,11 +46,12 @@ __device__ __forceinline__ void put_row(const Args& args, long row, const T* fro
 // for that would halve everybody's registers on one of the multiprocessor's four parts.
 // All blocks have equal shares of all tiles' slots, one behind the other: a tile that falls to
 // several is summed by the one that comes last.
-constexpr std::string_view kTileRun = R"(
+constexpr std::string_view kTileSizes = R"(
 enum { ROWS_BYTES = ROWS * 256, STAGE_BYTES = (ROWS_BYTES + WARPS * SLOT_BYTES + 1023) / 1024 * 1024,
        SUMS_AT = STAGES * STAGE_BYTES, BARRIERS_AT = SUMS_AT + 16 * PART_PITCH * 4, OWN = ROWS / 2, PART = OWN * THREADS };
-extern __shared__ uint4 ring[];
+)";
 
+constexpr std::string_view kTileRun = R"(
 // Codes become values by one instruction for two. In the lower bits of bf16 a byte is 2^-133 times its number, so that factors
 // of a value's 2^-16 are large: one of 2^(11 + CODE_SHIFT) or more is infinite, and its column's sums are NaN. A factor and an
 // offset are rounded to bf16 once for all of their codes, and a value once more. A zero is subtracted before the factor
@@ -92,8 +84,6 @@ __device__ __forceinline__ void half_values(const CellCodes& codes, const unsign
   }
 }
 
-__device__ __forceinline__ unsigned full(unsigned shared, int stage) { return shared + BARRIERS_AT + stage * 16; }
-__device__ __forceinline__ unsigned empty(unsigned shared, int stage) { return full(shared, stage) + 8; }
 __device__ __forceinline__ void arrive_expecting(unsigned barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
 }
@@ -101,11 +91,6 @@ __device__ __forceinline__ void ask_bulk(unsigned to, const void* from, int byte
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                :: "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
-// Descriptor of a matrix whose lines of 128 bytes lie one behind the other, in the swizzle of 128 bytes.
-__device__ __forceinline__ unsigned long matrix_at(unsigned address) {
-  return (unsigned long)(address >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
-}
-
 // The tiles of a run, those of the same columns side by side, so that the cache has their weights.
 __device__ __forceinline__ int row_tiles(const Args& args) { return (int)((rows_of(args) + ROWS - 1) / ROWS); }
 __device__ __forceinline__ long all_slots(int of_rows) { return (long)of_rows * COLUMN_TILES * SLOTS; }
@@ -315,10 +300,11 @@ std::string cuda_tile_constants(const CudaProductShape& shape, const ProductKern
 
 std::string cuda_tile_run(const Kernel& kernel, const ProductKernel& product,
                           const CudaProductShape& shape) {
-  return std::string(kRows) + print_library_prologue(kernel, product) +
-         finish_text(kernel, product, shape) + cuda_barrier_text() +
-         cuda_warpgroup_product_text("bf16", shape.rows) +
-         cuda_held_product_text("bf16", shape.rows, false) + std::string(kTileRun);
+  return unit_functions_text(kernel, product) + std::string(kRows) +
+         print_library_prologue(kernel, product) + finish_text(kernel, product, shape) +
+         cuda_barrier_text() + cuda_warpgroup_product_text("bf16", shape.rows) +
+         cuda_held_product_text("bf16", shape.rows, false) + std::string(kTileSizes) +
+         cuda_stages_text() + std::string(kTileRun);
 }
 
 }  // namespace assay::engine

@@ -17,11 +17,6 @@ namespace {
 // warpgroup multiplies, the second copies weights, and LOADERS warps behind it copy x. Weights are
 // asked for before the kernels ahead have ended, as many as the ring has room for.
 constexpr std::string_view kStagedColumns = R"(
-enum { COLUMN_BYTES = GRAIN * 128, STAGE_BYTES = COLUMN_BYTES + ROWS * 128, BARRIERS_AT = RING_BYTES, OWN = ROWS / 2 };
-extern __shared__ uint4 ring[];
-
-__device__ __forceinline__ unsigned full(unsigned shared, int stage) { return shared + BARRIERS_AT + stage * 16; }
-__device__ __forceinline__ unsigned empty(unsigned shared, int stage) { return full(shared, stage) + 8; }
 __device__ __forceinline__ void ask(unsigned to, const weight_t* from, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
 }
@@ -32,11 +27,6 @@ __device__ __forceinline__ void arrive_behind_copies(unsigned barrier) {
 // Waits until a stage may be filled for the turn-th time.
 __device__ __forceinline__ void await_room(unsigned shared, int stage, int turn) {
   if (turn > 0) await(empty(shared, stage), turn - 1);
-}
-
-// A matrix whose lines of 128 bytes lie one behind the other.
-__device__ __forceinline__ unsigned long matrix_at(unsigned address) {
-  return (unsigned long)(address >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
 }
 
 __device__ __forceinline__ void load_weights(unsigned shared, const weight_t* from, int count) {
@@ -156,7 +146,9 @@ std::string cuda_warpgroup_constants(const CudaProductShape& shape, const Produc
       "{}, "
       "PART_PITCH = GRAIN + 4,\n       RING_BYTES = {}, COUNTERS = {}, X_AT = COUNTERS, SUMS_AT = "
       "X_AT + {}, "
-      "WHOLE = 1 }};\n",
+      "WHOLE = 1,\n       COLUMN_BYTES = GRAIN * 128, STAGE_BYTES = COLUMN_BYTES + ROWS * 128, "
+      "BARRIERS_AT = "
+      "RING_BYTES, OWN = ROWS / 2 }};\n",
       shape.columns, kCudaTensorRun, pitch / kCudaTensorRun, shape.laps, shape.splits,
       shape.threads / 32 - 8, cuda_task_columns(shape.rows), cuda_warpgroup_ring_bytes(shape),
       kCudaCounters, shape.rows * pitch / 2);
@@ -173,7 +165,7 @@ std::string cuda_warpgroup_run(const Kernel& kernel, const ProductKernel& produc
              prologue ? std::string("(args.workspace + X_AT)")
                       : fmt::format("args.buffers[{}]", product.x)) +
          cuda_barrier_text() + cuda_warpgroup_product_text(f16 ? "f16" : "bf16", shape.rows) +
-         std::string(kStagedColumns);
+         cuda_stages_text() + std::string(kStagedColumns);
 }
 
 }  // namespace assay::engine

@@ -69,7 +69,21 @@ __device__ __forceinline__ void show_to_products() {
 }
 )";
 
+constexpr std::string_view kStages = R"(
+extern __shared__ uint4 ring[];
+__device__ __forceinline__ unsigned full(unsigned shared, int stage) { return shared + BARRIERS_AT + stage * 16; }
+__device__ __forceinline__ unsigned empty(unsigned shared, int stage) { return full(shared, stage) + 8; }
+// Descriptor of a matrix whose lines of 128 bytes lie one behind the other, in the swizzle of 128 bytes.
+__device__ __forceinline__ unsigned long matrix_at(unsigned address) {
+  return (unsigned long)(address >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
+}
+)";
+
 }  // namespace
+
+std::string cuda_stages_text() {
+  return std::string(kStages);
+}
 
 std::string cuda_barrier_text() {
   return std::string(kBarriers);

@@ -412,13 +412,15 @@ std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKern
   return share_units(units_of(product), kMostEach, true);
 }
 
+std::string unit_functions_text(const Kernel& kernel, const ProductKernel& product) {
+  const bool f16 = kernel.buffers[product.weight].dtype == DType::kF16;
+  return fmt::format(fmt::runtime(kUnitFunctions), fmt::arg("element", f16 ? "f16" : "bf16"),
+                     fmt::arg("units", units_of(product)));
+}
+
 std::string unit_finish_text(const Kernel& kernel, const ProductKernel& product) {
   const std::vector<UnitLoop> loops = unit_loops(kernel, product);
-  const bool f16 = kernel.buffers[product.weight].dtype == DType::kF16;
-  std::string text =
-      fmt::format(fmt::runtime(kUnitFunctions), fmt::arg("element", f16 ? "f16" : "bf16"),
-                  fmt::arg("units", units_of(product)));
-  std::string segments;
+  std::string text, segments;
   for (size_t i = 0; i < loops.size(); ++i) {
     SegmentText segment(kernel, product, loops[i]);
     text += segment.functions(i);
@@ -430,7 +432,7 @@ std::string unit_finish_text(const Kernel& kernel, const ProductKernel& product)
 
 std::string unit_epilogue_text(const Kernel& kernel, const ProductKernel& product) {
   const auto blocks = unit_epilogue_blocks(kernel, product);
-  return unit_finish_text(kernel, product) +
+  return unit_functions_text(kernel, product) + unit_finish_text(kernel, product) +
          fmt::format(fmt::runtime(kUnitEpilogue), fmt::arg("threads", blocks->threads),
                      fmt::arg("each", blocks->each), fmt::arg("columns", kUnitColumns));
 }

@@ -30,9 +30,11 @@ std::optional<UnitBlocks> unit_epilogue_blocks(const Kernel& kernel, const Produ
 // registers. Absent: there is none, because the kernel has another output, or a row is too wide.
 std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKernel& product);
 
-// The text that ends a unit, behind weight_t, Args, widen() and lane functions, where
-// unit_epilogue_blocks() has blocks:
-//   enum { UNITS }: of a row;
+// Behind weight_t, Args, widen() and lane functions, where the weight's type has 16 bits: enum {
+// UNITS }, of a row, and load_unit() and store_unit(), whole vectors between registers and memory
+// of fp32 or of the weight's type.
+std::string unit_functions_text(const Kernel& kernel, const ProductKernel& product);
+// The text that ends a unit, behind these, where unit_epilogue_blocks() has blocks:
 //   unit_values0(args, row, column, products, values): of the unit at packed column `column` of the
 //   first segment, products and values as arrays of fp32, where there is one store in it;
 //   finish_unit(args, row, column, products): computes and stores all that is fused behind them.
