@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -224,18 +225,77 @@ std::string CPrinter::hoist(const ir::Block& block, int indent) {
   return lines;
 }
 
+// A value as an element of the buffer.
+std::string CPrinter::stored(const KernelBuffer& buffer, std::string value) const {
+  if (buffer.dtype == DType::kI32) return "(int)" + value;
+  if (buffer.dtype == DType::kBF16) return fmt::format("{}({})", target_.to_bf16, value);
+  if (buffer.dtype == DType::kF16) return fmt::format("{}({})", target_.to_f16, value);
+  return value;
+}
+
 std::string CPrinter::statement(const ir::Store& store, int indent) {
   const KernelBuffer& buffer = kernel_.buffers[store.buffer];
-  std::string value = text(store.value);
-  if (buffer.dtype == DType::kI32) value = "(int)" + value;
-  if (buffer.dtype == DType::kBF16) value = fmt::format("{}({})", target_.to_bf16, value);
-  if (buffer.dtype == DType::kF16) value = fmt::format("{}({})", target_.to_f16, value);
-  return fmt::format("{}{}[{}] = {};\n", spaces(indent), buffer.name, text(store.index), value);
+  return fmt::format("{}{}[{}] = {};\n", spaces(indent), buffer.name, text(store.index),
+                     stored(buffer, text(store.value)));
+}
+
+// Iterations of this loop that the target has one behind the other, loads first.
+int64_t CPrinter::batch_size(const ir::Loop& loop, int indent) const {
+  constexpr int kOutermost = 1;
+  const auto extent = kernel_.exprs.constant(loop.extent);
+  if (target_.batch_size == nullptr || indent != kOutermost || !extent) return 1;
+  Uses uses;
+  std::vector<ExprId> order;
+  for (const ir::Stmt& stmt : loop.body) {
+    const auto* store = std::get_if<ir::Store>(&stmt.node);
+    if (store == nullptr) return 1;
+    count_uses(store->value, uses, order);
+  }
+  const auto reads =
+      std::ranges::count(order, Op::kLoad, [&](ExprId id) { return kernel_.exprs[id].op; });
+  return target_.batch_size(*extent, reads);
+}
+
+// No iteration reads what another one stores (ir::Loop), which a compiler doesn't know: it leaves
+// each load behind the store before it.
+std::string CPrinter::batch(const ir::Loop& loop, int64_t size, int indent) {
+  BatchText parts{.var = var_name(loop.var),
+                  .extent = *kernel_.exprs.constant(loop.extent),
+                  .types = {},
+                  .values = "",
+                  .stores = "",
+                  .indent = indent};
+  const auto kept = [&](size_t i) { return fmt::format("{0}_kept{1}[{0}_at]", parts.var, i); };
+  const auto outer_names = names_;
+  std::vector<ExprId> values, places;
+  for (const ir::Stmt& stmt : loop.body) {
+    values.push_back(std::get<ir::Store>(stmt.node).value);
+    places.push_back(std::get<ir::Store>(stmt.node).index);
+  }
+  defined_.insert(loop.var);
+  parts.values = name_shared(values, indent + 2);
+  for (size_t i = 0; i < values.size(); ++i) {
+    parts.types.push_back(is_float(values[i]) ? "float" : "long");
+    parts.values += fmt::format("{}{} = {};\n", spaces(indent + 2), kept(i), text(values[i]));
+  }
+  names_ = outer_names;
+  parts.stores = name_shared(places, indent + 2);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const KernelBuffer& buffer = kernel_.buffers[std::get<ir::Store>(loop.body[i].node).buffer];
+    parts.stores += fmt::format("{}{}[{}] = {};\n", spaces(indent + 2), buffer.name,
+                                text(places[i]), stored(buffer, kept(i)));
+  }
+  names_ = outer_names;
+  defined_.erase(loop.var);
+  return target_.batch(parts, size);
 }
 
 std::string CPrinter::statement(const ir::Loop& loop, int indent) {
   std::string lines = hoist(loop.extent, indent);
   lines += hoist(loop.body, indent);
+  if (const int64_t size = batch_size(loop, indent); size > 1) {
+    return lines + batch(loop, size, indent);
+  }
   bool innermost = true;
   for (const ir::Stmt& stmt : loop.body) {
     innermost = innermost && std::holds_alternative<ir::Store>(stmt.node);

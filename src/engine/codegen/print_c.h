@@ -21,6 +21,17 @@ struct ReduceText {
   int indent = 0;
 };
 
+// A loop of stores over a constant extent, its values apart from its stores: `values` are whole
+// lines that put the value of store i into VAR_kept<i>[VAR_at], and `stores` those that store it
+// from there, both indented by `indent` + 2 levels and for one value of `var`.
+struct BatchText {
+  std::string var;
+  int64_t extent = 0;
+  std::vector<std::string_view> types;  // of the values, by store
+  std::string values, stores;
+  int indent = 0;
+};
+
 // A target's words. Sources see the functions that it names in a prelude of its own.
 struct CTarget {
   std::string_view exp, sqrt, erfc;  // float -> float
@@ -32,6 +43,11 @@ struct CTarget {
   std::string (*loop)(const std::string& var, const std::string& extent, bool innermost,
                       int indent) = nullptr;
   std::string (*reduce)(const ReduceText& reduce) = nullptr;
+  // Iterations of an outermost loop of stores whose values are asked for before any is stored,
+  // given the loop's extent and the elements that an iteration reads; 1: the loop as above. Null:
+  // always 1.
+  int64_t (*batch_size)(int64_t extent, int64_t reads) = nullptr;
+  std::string (*batch)(const BatchText& batch, int64_t size) = nullptr;  // the loop, whole
 };
 
 // The type of a buffer's elements: "float", "unsigned short" (bf16), "_Float16" unless the target
@@ -58,6 +74,9 @@ class CPrinter {
   std::string statement(const ir::Store& store, int indent);
   std::string statement(const ir::Loop& loop, int indent);
   std::string statement(const ir::Reduce& reduce, int indent);
+  int64_t batch_size(const ir::Loop& loop, int indent) const;
+  std::string batch(const ir::Loop& loop, int64_t size, int indent);
+  std::string stored(const KernelBuffer& buffer, std::string value) const;
   std::string hoist(const ir::Block& block, int indent);
   std::string hoist(ir::ExprId root, int indent);
   std::string name_shared(const std::vector<ir::ExprId>& roots, int indent);

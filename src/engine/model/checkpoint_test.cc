@@ -17,17 +17,17 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-struct StoredTensor {
+struct WrittenTensor {
   std::string name;
   std::string dtype;
   std::vector<int64_t> dims;
 };
 
 // Every byte of the data is its offset, so that a view's place can be told from its content.
-std::string safetensors_text(const std::vector<StoredTensor>& tensors) {
+std::string safetensors_text(const std::vector<WrittenTensor>& tensors) {
   std::vector<SafetensorsEntry> entries;
   size_t bytes = 0;
-  for (const StoredTensor& tensor : tensors) {
+  for (const WrittenTensor& tensor : tensors) {
     entries.push_back({tensor.name, tensor.dtype, tensor.dims, 0, 0});
     size_t elements = 1;
     for (const int64_t dim : tensor.dims) elements *= static_cast<size_t>(dim);
@@ -45,11 +45,11 @@ constexpr const char* kGpt2Config =
     R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 4, "n_layer": 1,
   "n_head": 2, "n_positions": 16})";
 
-std::vector<StoredTensor> tensors_of(const char* config_text, const std::string& dtype) {
+std::vector<WrittenTensor> tensors_of(const char* config_text, const std::string& dtype) {
   const auto config = parse_model_config(parse_json(config_text, "test").value(), "test").value();
-  std::vector<StoredTensor> tensors;
+  std::vector<WrittenTensor> tensors;
   for (const TensorSpec& spec : tensor_specs(config)) {
-    StoredTensor tensor{spec.name, dtype, {}};
+    WrittenTensor tensor{spec.name, dtype, {}};
     for (size_t i = 0; i < spec.shape.rank(); ++i) tensor.dims.push_back(spec.shape[i]);
     tensors.push_back(tensor);
   }
@@ -68,7 +68,7 @@ class CheckpointTest : public testing::Test {
   void write(const std::string& name, std::string_view text) {
     ASSERT_TRUE(write_file(folder_ / name, text));
   }
-  void write_weights(const std::vector<StoredTensor>& tensors) {
+  void write_weights(const std::vector<WrittenTensor>& tensors) {
     write("model.safetensors", safetensors_text(tensors));
   }
   std::string error() {
@@ -105,7 +105,7 @@ TEST_F(CheckpointTest, OpensShards) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     index["weight_map"][tensors[i].name] = i < 5 ? "a.safetensors" : "b.safetensors";
   }
-  const std::vector<StoredTensor> second(tensors.begin() + 5, tensors.end());
+  const std::vector<WrittenTensor> second(tensors.begin() + 5, tensors.end());
   tensors.resize(5);
   write("a.safetensors", safetensors_text(tensors));
   write("b.safetensors", safetensors_text(second));
@@ -235,7 +235,7 @@ TEST_F(CheckpointTest, UntiedModelsNeedAHead) {
 TEST_F(CheckpointTest, NamesWithoutThePrefixAreRead) {
   write("config.json", kGpt2Config);
   auto tensors = tensors_of(kGpt2Config, "F32");
-  for (StoredTensor& tensor : tensors) tensor.name.erase(0, std::strlen("transformer."));
+  for (WrittenTensor& tensor : tensors) tensor.name.erase(0, std::strlen("transformer."));
   write_weights(tensors);
   const auto checkpoint = Checkpoint::open(folder_);
   ASSERT_TRUE(checkpoint) << checkpoint.error().message;

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
+
+#include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
 namespace {
@@ -22,6 +25,39 @@ std::string block_loop(const std::string& var, const std::string& extent, bool i
   if (!innermost) return strided(var, "0", extent, "warp_of_thread()", "WARPS", indent);
   if (indent == kOutermost) return strided(var, "0", extent, "threadIdx.x", "THREADS", indent);
   return strided(var, "0", extent, "lane_of_thread()", "32", indent);
+}
+
+// A batch's values are in registers; a row of 2048 is one batch of a block, and so one wait for
+// memory.
+int64_t rows_batch_size(int64_t extent, int64_t reads) {
+  constexpr int64_t kMost = 8, kMostReads = 32;
+  const int64_t own = (extent + kCudaThreads - 1) / kCudaThreads;  // of the busiest thread
+  return std::min({own, kMost, kMostReads / std::max<int64_t>(reads, 1)});
+}
+
+// Behind the last element a thread asks for that one again, as grid_reduce() does.
+std::string rows_batch(const BatchText& b, int64_t size) {
+  const std::string in(static_cast<size_t>(b.indent) * 2, ' ');
+  std::string kept;
+  for (size_t i = 0; i < b.types.size(); ++i) {
+    kept += fmt::format("{}  {} {}_kept{}[{}];\n", in, b.types[i], b.var, i, size);
+  }
+  const bool whole = b.extent % (size * kCudaThreads) == 0;
+  return fmt::format(
+      "{0}for (long {1}_first = threadIdx.x; {1}_first < {2}; {1}_first += {3} * THREADS) {{\n{4}"
+      "{0}  #pragma unroll\n"
+      "{0}  for (int {1}_at = 0; {1}_at < {3}; ++{1}_at) {{\n"
+      "{0}    const long {1}_next = {1}_first + {1}_at * THREADS, {1} = {5};\n{6}"
+      "{0}  }}\n"
+      "{0}  #pragma unroll\n"
+      "{0}  for (int {1}_at = 0; {1}_at < {3}; ++{1}_at) {{\n"
+      "{0}    const long {1} = {1}_first + {1}_at * THREADS;\n{7}{8}"
+      "{0}  }}\n"
+      "{0}}}\n",
+      in, b.var, b.extent, size, kept,
+      whole ? b.var + "_next" : fmt::format("{0}_next < {1} ? {0}_next : {1} - 1", b.var, b.extent),
+      b.values, whole ? "" : fmt::format("{}    if ({} >= {}) break;\n", in, b.var, b.extent),
+      b.stores);
 }
 
 std::string columns_loop(const std::string& var, const std::string& extent, bool, int indent) {
@@ -134,6 +170,12 @@ constexpr CTarget target(decltype(CTarget::loop) loop, decltype(CTarget::reduce)
           .reduce = reduce};
 }
 
+constexpr CTarget batched(CTarget target) {
+  target.batch_size = rows_batch_size;
+  target.batch = rows_batch;
+  return target;
+}
+
 }  // namespace
 
 const CTarget& cuda_block_target() {
@@ -141,8 +183,13 @@ const CTarget& cuda_block_target() {
   return kTarget;
 }
 
+const CTarget& cuda_rows_target() {
+  static constexpr CTarget kTarget = batched(target(block_loop, block_reduce));
+  return kTarget;
+}
+
 const CTarget& cuda_grid_target() {
-  static constexpr CTarget kTarget = target(block_loop, grid_reduce);
+  static constexpr CTarget kTarget = batched(target(block_loop, grid_reduce));
   return kTarget;
 }
 

@@ -8,7 +8,10 @@ namespace assay::engine {
 // Block: outermost loops of stores over all threads, loops around such over warps. Reductions are
 // the block's; barriers make them part of straight-line code only.
 const CTarget& cuda_block_target();
-// Grid: like block, for a kernel whose blocks of one row, gridDim.y of them, share its argmax: the
+// Rows: like block, of kCudaThreads threads, in kernels of rows: a thread asks for the values of
+// several of its elements before it stores any.
+const CTarget& cuda_rows_target();
+// Grid: like rows, for a kernel whose blocks of one row, gridDim.y of them, share its argmax: the
 // last one goes on behind it.
 const CTarget& cuda_grid_target();
 // Columns: like block, for a kernel of loops of stores alone, whose rows gridDim.y blocks share.

@@ -69,7 +69,7 @@ std::string rows_source(const Kernel& kernel, const RowsKernel& rows,
   const bool wide = blocks_of_columns(kernel, rows) > 1;
   CPrinter printer(kernel, shared ? cuda_grid_target()
                            : wide ? cuda_columns_target()
-                                  : cuda_block_target());
+                                  : cuda_rows_target());
   printer.define(rows.row);
   const std::string counters = fmt::format("enum {{ COUNTERS = {} }};\n", kCudaCounters);
   return cuda_prelude() + (shared ? counters : "") + block_values_text(kernel) +
