@@ -12,7 +12,9 @@
 
 #include "cuda_product_kernels.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
+#include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/fp8_product.h"
+#include "engine/codegen/cuda/library_product.h"
 
 namespace assay::engine::test {
 namespace {
@@ -99,6 +101,70 @@ TEST_P(CudaTileScales, KeepTheirBitsAndRowsTheirs) {
       }
     }
   }
+}
+
+// Rows that one product's epilogue writes as the next one's tiles read them are those that a kernel
+// between the two writes: both give the same bits.
+class CudaTiledRows : public CudaProductKernels {};
+TEST_F(CudaTiledRows, AreThoseOfAKernelBetweenTheProducts) {
+  constexpr int64_t kInputs = 256, kMiddle = 320, kRows = 150;
+  const DimValues dims{.batch = kRows, .q_len = 1, .kv_len = kRows};
+  const int64_t sizes[] = {kRows, 1, kRows, kRows};
+  Random random(11);
+  const auto kernel_of = [](int64_t inputs, int64_t outputs, WeightFormat format) {
+    const Graph graph = product_graph(inputs, outputs, format, nullptr);
+    auto kernel =
+        lower(graph, graph.nodes.back(), {.batch = kRows, .q_len = 1, .kv_len = {}, .capacity = {}},
+              TileLayout::kRows);
+    EXPECT_TRUE(kernel) << kernel.error().message;
+    kernel->target = "sm_90a";
+    std::get<ProductKernel>(kernel->body).by_itself = true;
+    return *std::move(kernel);
+  };
+  Kernel first = kernel_of(kInputs, kMiddle, WeightFormat::kQ4_K);
+  Kernel second = kernel_of(kMiddle, kOutputs, WeightFormat::kQ8_0);
+  auto& writer = std::get<ProductKernel>(first.body);
+  auto& reader = std::get<ProductKernel>(second.body);
+  first.buffers[library_product(first, writer).direct->out].dtype = DType::kBF16;
+  second.buffers[reader.x].dtype = DType::kBF16;
+  ASSERT_TRUE(may_write_tiled_rows(first, second));
+
+  std::vector<float> weights(static_cast<size_t>(kMiddle * kInputs));
+  const auto first_slots =
+      in_slots(random, WeightFormat::kQ4_K, kMiddle, kInputs, writer.packing, {}, weights);
+  const auto second_slots =
+      in_slots(random, WeightFormat::kQ8_0, kOutputs, kMiddle, reader.packing, {}, weights);
+  const std::vector<float> x = random_values(random, kRows * kInputs);
+  const auto workspace = [&](const Kernel& kernel) {
+    return on_device(nullptr, static_cast<size_t>(cuda_workspace_floats(kernel, dims, kRows)) * 4);
+  };
+  std::array<std::vector<float>, 2> outputs;
+  for (const bool tiled : {false, true}) {
+    writer.tiled_output = reader.tiled_input = tiled;
+    std::vector<float>& out = outputs[tiled ? 1 : 0];
+    out.assign(static_cast<size_t>(kRows * kOutputs), std::nanf(""));
+    const uint64_t middle = on_device(nullptr, static_cast<size_t>(kRows * kMiddle) * 4);
+    const uint64_t dims_there = on_device(sizes, sizeof sizes);
+    Arguments of_first{on_device(x.data(), x.size() * 4),
+                       on_device(first_slots.data(), first_slots.size()), middle, dims_there,
+                       workspace(first)};
+    Arguments of_second{middle, on_device(second_slots.data(), second_slots.size()),
+                        on_device(out.data(), out.size() * 4), dims_there, workspace(second)};
+    size_t launches = 0;
+    for (auto [kernel, arguments] :
+         {std::pair(&first, &of_first), std::pair(&second, &of_second)}) {
+      void* module = nullptr;
+      ASSERT_NO_FATAL_FAILURE(load(*kernel, module));
+      for (const CudaLaunch& of : cuda_launches(*kernel, dims, kRows).run) {
+        ASSERT_NO_FATAL_FAILURE(launch(module, of, *arguments));
+        ++launches;
+      }
+    }
+    EXPECT_EQ(launches, tiled ? 3U : 4U);
+    ASSERT_EQ(driver_->download(out.data(), of_second.out, out.size() * 4), 0);
+  }
+  EXPECT_TRUE(std::ranges::all_of(outputs[0], [](float value) { return std::isfinite(value); }));
+  EXPECT_EQ(outputs[0], outputs[1]);
 }
 
 // Weights in blocks as the library gets them: all values, in the order of the packed columns.

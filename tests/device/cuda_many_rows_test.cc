@@ -202,7 +202,7 @@ class GpuHarness : public test::Harness {
     }
     arguments.back() = many.inputs();
     if (launches.prologue) ASSAY_CHECK(start(*launches.prologue));
-    ASSAY_CHECK(many.multiply(kernel_, *shape, arguments, rounded));
+    ASSAY_CHECK(many.multiply(kernel_, *shape, arguments, 0, rounded));
     arguments.back() = many.products();
     return launches.epilogue ? start(*launches.epilogue) : Status();
   }

@@ -31,6 +31,7 @@ CudaForm cuda_form(const Kernel& kernel) {
     form.library = may_have_many_rows(kernel, *product);
     form.fp8 = multiplies_fp8(kernel, *product);
     form.codes = product->codes_output;
+    form.tiled_input = product->tiled_input, form.tiled_output = product->tiled_output;
   } else if (const auto* attention = std::get_if<AttentionKernel>(&kernel.body)) {
     form.threads = cuda_prefill_threads(kernel, *attention);
     if (cuda_attention_on_tensor_cores(kernel, *attention)) {

@@ -22,8 +22,9 @@ struct CudaForm {
   CudaProductShape product;  // of products
   bool library = false;      // likewise: runs may be of more rows than the kernel itself multiplies
   bool fp8 = false, codes = false;  // likewise: x is rounded, or the output, for a library
-  int64_t threads = 0;              // of attention's prompts
-  int64_t shared_bytes = 0;         // that attention of few queries on tensor cores asks for
+  bool tiled_input = false, tiled_output = false;  // likewise: of tiles
+  int64_t threads = 0;                             // of attention's prompts
+  int64_t shared_bytes = 0;   // that attention of few queries on tensor cores asks for
   bool several_rows = false;  // of attention elsewhere: the batch is known to have more than one
   friend auto operator<=>(const CudaForm&, const CudaForm&) = default;
 };

@@ -4,10 +4,12 @@
 
 #include "engine/block_cells.h"
 #include "engine/codegen/cuda/block_slots.h"
+#include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/cuda/unit_epilogue.h"
 
 namespace assay::engine {
 namespace {
@@ -20,7 +22,8 @@ class Times {
   Times(const CudaProductShape& shape, const ProductKernel& product, int64_t rows)
       : rows_of_tile_(shape.rows),
         tiles_(ceil_div(rows, shape.rows) * shape.blocks),
-        slots_(CudaSlot::count(product.inputs)) {}
+        slots_(CudaSlot::count(product.inputs)),
+        has_segments_(product.packing.segments.size() > 1) {}
 
   int64_t tiles() const { return tiles_; }
   int64_t slots() const { return slots_; }
@@ -39,10 +42,11 @@ class Times {
  private:
   static constexpr int64_t kLaunch = 4000, kMeet = 3000;
   int64_t slot() const { return 400 + 9 * rows_of_tile_; }
-  int64_t finish() const { return 28 * rows_of_tile_; }
+  int64_t finish() const { return (has_segments_ ? 52 : 28) * rows_of_tile_; }  // RoPE, caches
   int64_t part() const { return 18 * rows_of_tile_; }  // that another block has left
 
   int64_t rows_of_tile_, tiles_, slots_;
+  bool has_segments_;
 };
 
 struct Cut {
@@ -78,9 +82,10 @@ int64_t time_by_library(const Kernel& kernel, const ProductKernel& product, int6
   return static_cast<int64_t>(kLaunches + kDecode * weights + multiplied + behind);
 }
 
-// A kernel writes the rows as tiles multiply them, and takes a norm along.
+// A kernel writes the rows as tiles multiply them, unless the one before has; it takes a norm
+// along.
 int64_t time_of_rows(const ProductKernel& product, int64_t rows) {
-  return product.norm ? 0 : 2500 + rows * product.inputs / 800;
+  return product.norm || product.tiled_input ? 0 : 2500 + rows * product.inputs / 800;
 }
 
 }  // namespace
@@ -114,6 +119,22 @@ bool cuda_by_tiles(const Kernel& kernel, const ProductKernel& product, int64_t r
   if (shape.blocks * ceil_div(kCudaTileRows, shape.rows) > kCudaCounters) return false;
   const int64_t time = best_cut({shape, product, rows}).time + time_of_rows(product, rows);
   return product.by_itself || time < time_by_library(kernel, product, rows, columns);
+}
+
+bool may_write_tiled_rows(const Kernel& first, const Kernel& second) {
+  const auto* writer = std::get_if<ProductKernel>(&first.body);
+  const auto* reader = std::get_if<ProductKernel>(&second.body);
+  if (writer == nullptr || reader == nullptr || reader->has_prologue) return false;
+  const auto rows = cuda_form_rows(first, writer->rows);
+  const CudaProductShape shape = cuda_product_shape(first, *writer);
+  ProductKernel asked = *reader;
+  asked.tiled_input = true;
+  const CudaProductShape read = cuda_product_shape(second, asked);
+  const DType narrow = second.buffers[reader->weight].dtype;
+  return rows && shape.form == CudaProductForm::kTiles && read.form == CudaProductForm::kTiles &&
+         shape.rows == read.rows && ceil_div(*rows, shape.rows) * shape.rows <= 2 * *rows &&
+         writer->packing.segments[0] == reader->inputs &&
+         second.buffers[reader->x].dtype == narrow && unit_row_block(first, *writer);
 }
 
 int64_t cuda_tile_blocks(const CudaProductShape& shape, const ProductKernel& product,

@@ -21,12 +21,21 @@ namespace {
 // Rows become 2^16 times x, because weights are 2^-16 of their values: an x of 2^112 or more
 // becomes infinite.
 constexpr std::string_view kRows = R"(
-__device__ __forceinline__ void put_four(const Args& args, long row, int at, const float (&x)[4]) {
-  const long line = (row / ROWS * RUNS + at / RUN) * ROWS + row % ROWS;
-  unsigned* const to = (unsigned*)(args.workspace + X_AT) + line * 32 + at % 16 / 4;
+__device__ __forceinline__ void put_four(void* rows, int runs, long row, int at, const float* x) {
+  const long line = (row / ROWS * runs + at / RUN) * ROWS + row % ROWS;
+  unsigned* const to = (unsigned*)rows + line * 32 + at % 16 / 4;
   const int piece = at % RUN / 16 * 2, swizzle = (int)(row % 8);
   to[(piece ^ swizzle) * 4] = pack(x[0] * 65536.0f, x[2] * 65536.0f);
   to[((piece + 1) ^ swizzle) * 4] = pack(x[1] * 65536.0f, x[3] * 65536.0f);
+}
+__device__ __forceinline__ void put_four(const Args& args, long row, int at, const float (&x)[4]) {
+  put_four(args.workspace + X_AT, RUNS, row, at, x);
+}
+// An epilogue's values from element `at` of a row of the product behind.
+template <int N>
+__device__ __forceinline__ void store_tiled(void* rows, long width, long row, long at, const float (&x)[N]) {
+  #pragma unroll
+  for (int i = 0; i < N; i += 4) put_four(rows, (int)(width / RUN), row, (int)at + i, x + i);
 }
 template <typename T>
 __device__ __forceinline__ void put_row(const Args& args, long row, const T* from) {
@@ -91,6 +100,7 @@ __device__ __forceinline__ void ask_bulk(unsigned to, const void* from, int byte
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                :: "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
+__device__ __forceinline__ char* memory_at(unsigned shared) { return (char*)ring + (shared - (unsigned)__cvta_generic_to_shared(ring)); }
 // The tiles of a run, those of the same columns side by side, so that the cache has their weights.
 __device__ __forceinline__ int row_tiles(const Args& args) { return (int)((rows_of(args) + ROWS - 1) / ROWS); }
 __device__ __forceinline__ long all_slots(int of_rows) { return (long)of_rows * COLUMN_TILES * SLOTS; }
@@ -102,55 +112,42 @@ __device__ __forceinline__ Place place_of(int of_rows, int at) {
   const Place place = {at / SLOTS % of_rows, at / SLOTS / of_rows, at % SLOTS};
   return place;
 }
-__device__ __forceinline__ void go_on(Place& place, int of_rows) {
-  if (++place.slot < SLOTS) return;
-  place.slot = 0;
-  if (++place.rows == of_rows) place.rows = 0, ++place.columns;
-}
-__device__ __forceinline__ int rows_bytes(const Place& of) { return RUNS % 2 == 1 && of.slot == SLOTS - 1 ? ROWS_BYTES / 2 : (int)ROWS_BYTES; }
+// A slot's rows are two runs of 64 inputs, or one; this is the first, of all tiles' runs.
+__device__ __forceinline__ int run_of(const Place& of) { return of.rows * RUNS + of.slot * 2; }
+__device__ __forceinline__ int rows_bytes(int run) { return RUNS % 2 == 1 && run % RUNS == RUNS - 1 ? ROWS_BYTES / 2 : (int)ROWS_BYTES; }
 
 // One thread of each warp calls it; that of the first warp announces the bytes of the rows too. A group of columns behind the
 // last keeps what its place had before: nobody reads its sums.
 __device__ __forceinline__ void ask_weights(const Args& args, unsigned shared, const Place& of, int stage, int warp) {
   const int group = of.columns * WARPS + warp;
   const bool there = group < COLUMNS / 16;
-  arrive_expecting(full(shared, stage), (there ? (int)SLOT_BYTES : 0) + (warp == 0 ? rows_bytes(of) : 0));
+  arrive_expecting(full(shared, stage), (there ? (int)SLOT_BYTES : 0) + (warp == 0 ? rows_bytes(run_of(of)) : 0));
   if (!there) return;
   ask_bulk(shared + stage * STAGE_BYTES + ROWS_BYTES + warp * SLOT_BYTES,
            (const char*)args.buffers[WEIGHT] + ((long)group * SLOTS + of.slot) * SLOT_BYTES, SLOT_BYTES, full(shared, stage));
 }
-__device__ __forceinline__ void ask_rows(const Args& args, unsigned shared, const Place& of, int stage) {
-  const char* const rows = (const char*)(args.workspace + X_AT) + of.rows * ((long)RUNS * ROWS * 128);
-  ask_bulk(shared + stage * STAGE_BYTES, rows + (long)of.slot * ROWS_BYTES, rows_bytes(of), full(shared, stage));
+__device__ __forceinline__ void ask_rows(const Args& args, unsigned shared, int run, int stage) {
+  ask_bulk(shared + stage * STAGE_BYTES, tiled_rows(args) + (long)run * (ROWS * 128), rows_bytes(run), full(shared, stage));
 }
 
-// A warp's place: its stage and how often that has been filled before; the stage of the slot before, which waits for its next
-// rows, or -1; how many slots of weights it has yet to ask for; and the next slots of weights and of rows to ask for.
-struct Ring {
-  int stage, turn, before, left;
-  Place weights, rows;
-};
-__device__ __forceinline__ void ask_next_rows(const Args& args, unsigned shared, int of_rows, Ring& at, int turn_before) {
-  if (at.left >= 0 && threadIdx.x == 0) {
-    await(empty(shared, at.before), turn_before);
-    ask_rows(args, shared, at.rows, at.before);
-  }
-  go_on(at.rows, of_rows);
-}
-__device__ __forceinline__ void multiply_slots(const Args& args, const char* memory, unsigned shared, int of_rows, int warp, int first,
-                                               int end, Ring& at, float (&sums)[OWN]) {
+// The block's slots, the stage of the next one, and how often that has been filled before. Weights are asked for STAGES slots
+// ahead, and rows a slot less.
+struct Ring { int begin, end, stage, turn; };
+__device__ __forceinline__ void multiply_slots(const Args& args, unsigned shared, int of_rows, int warp, int first,
+                                               int last, Ring& at, float (&sums)[OWN]) {
   unsigned words[4][4];
   #pragma unroll 1
-  for (int slot = first; slot < end; ++slot) {
+  for (int slot = first; slot < last; ++slot) {
+    const int before = at.stage == 0 ? STAGES - 1 : at.stage - 1;
     await(full(shared, at.stage), at.turn);
-    const char* own = memory + at.stage * STAGE_BYTES + ROWS_BYTES + warp * SLOT_BYTES;
+    const char* own = memory_at(shared) + at.stage * STAGE_BYTES + ROWS_BYTES + warp * SLOT_BYTES;
     const unsigned long rows = matrix_at(shared + at.stage * STAGE_BYTES);
     unsigned own_lines[2];  // of cell lane % 4
     #pragma unroll
     for (int c = 0; c < 2; ++c) own_lines[c] = cell_line(own, lane_of_thread() % 4, lane_of_thread() / 4 + c * 8);
     #pragma unroll
     for (int cell = 0; cell < 4; ++cell) {
-      if (RUNS % 2 == 1 && cell == 2 && slot == SLOTS - 1) break;
+      if (RUNS % 2 == 1 && cell == 2 && slot % SLOTS == SLOTS - 1) break;
       CellCodes codes;
       cell_codes(own, cell, lane_of_thread(), codes);
       unsigned lines[2];
@@ -165,41 +162,78 @@ __device__ __forceinline__ void multiply_slots(const Args& args, const char* mem
         end_products();
         await_products<3>(sums);  // the words of the product before these are free
       }
-      if (cell == 1 && at.before >= 0 && lane_of_thread() == 0) arrive(empty(shared, at.before));
+      if (cell == 1 && slot > at.begin && lane_of_thread() == 0) arrive(empty(shared, before));
     }
     __syncwarp();  // all lanes have read
     // By now all but late warps have multiplied the stage of the slot before.
-    if (at.before >= 0) ask_next_rows(args, shared, of_rows, at, at.stage == 0 ? at.turn - 1 : at.turn);
-    if (--at.left >= 0 && lane_of_thread() == 0) ask_weights(args, shared, at.weights, at.stage, warp);
-    go_on(at.weights, of_rows);
-    at.before = at.stage;
+    const int next = slot + STAGES - 1;
+    if (slot > at.begin && next < at.end && threadIdx.x == 0) {
+      await(empty(shared, before), at.stage == 0 ? at.turn - 1 : at.turn);
+      ask_rows(args, shared, run_of(place_of(of_rows, next)), before);
+    }
+    if (next + 1 < at.end && lane_of_thread() == 0) ask_weights(args, shared, place_of(of_rows, next + 1), at.stage, warp);
     if (++at.stage == STAGES) at.stage = 0, ++at.turn;
   }
   await_products<0>(sums);
 }
 
-// Adds up what the blocks that share the tile have summed, in the block that comes last; false in the others.
-__device__ __forceinline__ bool add_parts(const Args& args, int of_rows, const Place& of, float (&sums)[OWN]) {
-  const int tile = of.columns * of_rows + of.rows, begin = tile * SLOTS, block = blockIdx.x;
-  const int first = block_of(of_rows, begin), last = block_of(of_rows, begin + SLOTS - 1);
-  if (first == last) return true;
-  float* const all = args.workspace + X_AT + (long)of_rows * ROWS * (PITCH / 2) + threadIdx.x;
-  const auto part_of = [&](int other) { return all + (other * 2 + (begin_of(of_rows, other) < begin ? 1 : 0)) * (long)PART; };
-  float* const own = part_of(block);
+// Blocks that share a tile count themselves when they have left their parts; whoever comes last adds the parts up, in the order
+// of their blocks, and ends the tile. A block whose share goes on behind the tile asks for that once it has nothing else to do,
+// so that it doesn't wait for its parts to be seen. One whose share ends with the first part of a tile leaves no part if all
+// others have come.
+struct Sharers {
+  int tile, first, last;
+};
+__device__ __forceinline__ Sharers sharers_of(int of_rows, const Place& of) {
+  const int tile = of.columns * of_rows + of.rows;
+  const Sharers sharers = {tile, block_of(of_rows, tile * SLOTS), block_of(of_rows, tile * SLOTS + SLOTS - 1)};
+  return sharers;
+}
+__device__ __forceinline__ float* part_of(const Args& args, int of_rows, const Sharers& of, int block) {
+  const int second = begin_of(of_rows, block) < of.tile * SLOTS ? 1 : 0;  // of the two that a block may leave
+  return args.workspace + X_AT + (long)of_rows * ROWS * (PITCH / 2) + (block * 2 + second) * (long)PART + threadIdx.x;
+}
+__device__ __forceinline__ void add_part(const float* from, float (&sums)[OWN]) {
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) sums[i] += __ldcg(from + i * THREADS);
+}
+// Counts one thread's block, or none, and returns what was counted before.
+__device__ __forceinline__ int count_blocks(int* counter, int blocks) {
+  int before;
+  asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(blocks) : "memory");
+  return before;
+}
+// Whether a block has the whole tile's sums now and ends it. `counted`: how many were counted before this one, if it goes on.
+__device__ __forceinline__ bool has_all(const Args& args, int of_rows, const Sharers& of, bool goes_on, int& counted, float (&sums)[OWN]) {
+  __shared__ bool all_there;
+  const int others = of.last - of.first, block = blockIdx.x;
+  int* const counter = (int*)args.workspace + of.tile;
+  if (block == of.first) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      all_there = count_blocks(counter, 0) == others;
+      if (all_there) *counter = 0;
+    }
+    __syncthreads();
+    if (all_there) {
+      #pragma unroll 1
+      for (int other = of.first + 1; other <= of.last; ++other) add_part(part_of(args, of_rows, of, other), sums);
+      return true;
+    }
+  }
+  float* const own = part_of(args, of_rows, of, block);
   #pragma unroll
   for (int i = 0; i < OWN; ++i) own[i * THREADS] = sums[i];
-  if (!is_last((int*)args.workspace + tile, last - first + 1)) return false;
-  // Two parts give one sum in either order; more are added in theirs, whoever does it.
-  const bool in_order = last - first > 1;
-  #pragma unroll
-  for (int i = 0; i < OWN; ++i) sums[i] = in_order ? 0.0f : sums[i];
-  #pragma unroll 1
-  for (int other = first; other <= last; ++other) {
-    if (!in_order && other == block) continue;
-    const float* from = part_of(other);
-    #pragma unroll
-    for (int i = 0; i < OWN; ++i) sums[i] += __ldcg(from + i * THREADS);
+  if (goes_on) {
+    __syncthreads();
+    if (threadIdx.x == 0) counted = count_blocks(counter, 1);
+    return false;
   }
+  if (!is_last(counter, others + 1)) return false;
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) sums[i] = 0.0f;
+  #pragma unroll 1
+  for (int other = of.first; other <= of.last; ++other) add_part(part_of(args, of_rows, of, other), sums);
   return true;
 }
 // The block calls it, and ends 16 rows at a time, a warp one of them.
@@ -221,7 +255,6 @@ __device__ __forceinline__ void finish_tile(const Args& args, const Place& of, f
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
   const unsigned begin_of_ring = (unsigned)__cvta_generic_to_shared(ring), shared = (begin_of_ring + 1023) & ~1023u;
-  char* const memory = (char*)ring + (shared - begin_of_ring);
   let_next_begin();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; ++stage) {
@@ -233,26 +266,39 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
   __syncthreads();
   const int warp = __shfl_sync(~0u, warp_of_thread(), 0);
   const int of_rows = row_tiles(args);
-  const int begin = begin_of(of_rows, blockIdx.x), end = begin_of(of_rows, blockIdx.x + 1);
-  Ring ring_at = {0, 0, -1, end - begin, place_of(of_rows, begin), place_of(of_rows, begin)};
-  for (; ring_at.stage < STAGES && ring_at.left > 0; ++ring_at.stage, --ring_at.left) {
-    if (lane_of_thread() == 0) ask_weights(args, shared, ring_at.weights, ring_at.stage, warp);
-    go_on(ring_at.weights, of_rows);
+  Ring ring_at = {begin_of(of_rows, blockIdx.x), begin_of(of_rows, blockIdx.x + 1), 0, 0};
+  const int ahead = ring_at.end - ring_at.begin < STAGES ? ring_at.end - ring_at.begin : (int)STAGES;
+  for (int i = 0; i < ahead && lane_of_thread() == 0; ++i) {
+    ask_weights(args, shared, place_of(of_rows, ring_at.begin + i), i, warp);
   }
   wait_for_kernels_ahead();
-  for (int stage = 0; stage < ring_at.stage; ++stage) {
-    if (threadIdx.x == 0) ask_rows(args, shared, ring_at.rows, stage);
-    go_on(ring_at.rows, of_rows);
-  }
-  ring_at.stage = 0;
+  for (int i = 0; i < ahead && threadIdx.x == 0; ++i) ask_rows(args, shared, run_of(place_of(of_rows, ring_at.begin + i)), i);
+  __shared__ int counted;  // before this block, of the tile that its share begins in
+  if (threadIdx.x == 0) counted = -1;
   #pragma unroll 1
-  for (int at = begin; at < end;) {
-    const Place of = place_of(of_rows, at);
-    const int left = end - at, last = SLOTS - of.slot < left ? (int)SLOTS : of.slot + left;
+  for (int at = ring_at.begin;;) {
+    const bool more = at < ring_at.end;
     float sums[OWN] = {};
-    multiply_slots(args, memory, shared, of_rows, warp, of.slot, last, ring_at, sums);
-    if (add_parts(args, of_rows, of, sums)) finish_tile(args, of, (float*)(memory + SUMS_AT), warp, sums);
-    at += last - of.slot;
+    if (more) {
+      const int behind = (at / SLOTS + 1) * SLOTS, last = behind < ring_at.end ? behind : ring_at.end;
+      multiply_slots(args, shared, of_rows, warp, at, last, ring_at, sums);
+      at = last;
+    } else {
+      __syncthreads();
+    }
+    const Place of = place_of(of_rows, more ? at - 1 : ring_at.begin);
+    const Sharers sharers = sharers_of(of_rows, of);
+    const int others = sharers.last - sharers.first;
+    bool ends = true;
+    if (more && others > 0) ends = has_all(args, of_rows, sharers, at < ring_at.end, counted, sums);
+    if (!more) {
+      if (counted != others) break;
+      if (threadIdx.x == 0) ((int*)args.workspace)[sharers.tile] = 0;
+      #pragma unroll 1
+      for (int other = sharers.first; other <= sharers.last; ++other) add_part(part_of(args, of_rows, sharers, other), sums);
+    }
+    if (ends) finish_tile(args, of, (float*)(memory_at(shared) + SUMS_AT), warp, sums);
+    if (!more) break;
   }
 }
 )";
@@ -301,8 +347,14 @@ std::string cuda_tile_constants(const CudaProductShape& shape, const ProductKern
 std::string cuda_tile_run(const Kernel& kernel, const ProductKernel& product,
                           const CudaProductShape& shape) {
   return unit_functions_text(kernel, product) + std::string(kRows) +
-         print_library_prologue(kernel, product) + finish_text(kernel, product, shape) +
-         cuda_barrier_text() + cuda_warpgroup_product_text("bf16", shape.rows) +
+         (product.tiled_input ? "" : print_library_prologue(kernel, product)) +
+         fmt::format(
+             "\n__device__ __forceinline__ const char* tiled_rows(const Args& args) {{\n"
+             "  return (const char*){};\n}}\n",
+             product.tiled_input ? fmt::format("args.buffers[{}]", product.x)
+                                 : std::string("(args.workspace + X_AT)")) +
+         finish_text(kernel, product, shape) + cuda_barrier_text() +
+         cuda_warpgroup_product_text("bf16", shape.rows) +
          cuda_held_product_text("bf16", shape.rows, false) + std::string(kTileSizes) +
          cuda_stages_text() + std::string(kTileRun);
 }

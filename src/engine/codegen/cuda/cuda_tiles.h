@@ -22,6 +22,10 @@ int64_t cuda_tile_blocks(const CudaProductShape& shape, const ProductKernel& pro
 int64_t cuda_tile_workspace(const CudaProductShape& shape, const ProductKernel& product,
                             int64_t rows);
 
+// True if the epilogue of `first` can write its one output as the tiles of `second` read rows
+// (ProductKernel::tiled_output), in the place that as many fp32 have.
+bool may_write_tiled_rows(const Kernel& first, const Kernel& second);
+
 // Its constants, and, behind cuda_slot_text(), the entries assay_prologue and assay_run.
 std::string cuda_tile_constants(const CudaProductShape& shape, const ProductKernel& product);
 std::string cuda_tile_run(const Kernel& kernel, const ProductKernel& product,

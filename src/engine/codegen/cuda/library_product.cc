@@ -217,11 +217,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Ar
 )";
 
 // All values of a weight in blocks, in the weight's type, [columns, PITCH], inputs in their own
-// order: a warp takes a slot.
+// order: a warp takes a slot. It reads what no kernel writes, and those ahead read another place,
+// so that it waits for them when it is done: for the product behind it, which reads what they
+// write.
 constexpr std::string_view kDecode = R"(
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args args) {
-  let_next_begin();
-  wait_for_kernels_ahead();
+__device__ __forceinline__ void decode_slot(const Args& args) {
   const int lane = lane_of_thread();
   const long number = (long)blockIdx.x * WARPS + warp_of_thread(), group = number / SLOTS;
   if (group >= COLUMNS / 16) return;
@@ -257,6 +257,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
       *(uint2*)(column + at + 16) = make_uint2(words[2], words[3]);
     }
   }
+}
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args args) {
+  let_next_begin();
+  decode_slot(args);
+  wait_for_kernels_ahead();
 }
 )";
 

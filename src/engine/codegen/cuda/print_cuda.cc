@@ -126,9 +126,11 @@ struct Launches {
     // A launch of weights in blocks has any number of rows.
     const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
     if (shape.form == CudaProductForm::kTiles) {
-      launches.run = {{"assay_prologue", rows, 1, 1, shape.threads},
-                      {"assay_run", cuda_tile_blocks(shape, product, rows), 1, 1, shape.threads,
-                       shape.shared_bytes}};
+      if (!product.tiled_input) {
+        launches.run = {{"assay_prologue", rows, 1, 1, shape.threads}};
+      }
+      launches.run.push_back({"assay_run", cuda_tile_blocks(shape, product, rows), 1, 1,
+                              shape.threads, shape.shared_bytes});
       return launches;
     }
     const CudaLaunch run{"assay_run",   shape.blocks,

@@ -310,8 +310,13 @@ class SegmentText {
       loop.body.push_back({ir::Store{values, at, in_registers(store->value)}});
       to += fmt::format(", float (&{})[{}]", name, loop_.iterations);
       from += fmt::format(", const float (&{})[{}]", name, loop_.iterations);
-      stored += fmt::format("  store_unit({} + {}, {});\n", changed_.buffers[store->buffer].name,
-                            index, name);
+      const std::string& to_buffer = changed_.buffers[store->buffer].name;
+      stored +=
+          product_.tiled_output
+              ? fmt::format("  store_tiled({}, {}, {}, {}, {});\n", to_buffer,
+                            product_.packing.segments[segment], CPrinter::var_name(product_.row),
+                            CPrinter::var_name(product_.first_column), name)
+              : fmt::format("  store_unit({} + {}, {});\n", to_buffer, index, name);
     }
     CPrinter printer(changed_, cuda_unit_target());
     for (const ir::VarId known : {product_.row, product_.first_column}) printer.define(known);

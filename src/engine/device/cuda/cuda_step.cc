@@ -324,6 +324,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
   for (const PlannedKernel& planned : plan_.kernels) {
     of.products.push_back(many_rows_.shape(planned.kernel, dims));
   }
+  size_t decoded = 0;
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const Kernel& kernel = plan_.kernels[i].kernel;
     const CudaLaunches launches = cuda_launches(kernel, dims, of.bound.capacity);
@@ -345,8 +346,9 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     if (launches.prologue && !written) {
       ASSAY_CHECK(add_launch(of, i, *launches.prologue, many_rows_.inputs()));
     }
-    if (launches.decode) ASSAY_CHECK(add_launch(of, i, *launches.decode, many_rows_.decoded()));
-    of.launches.push_back({nullptr, {}, 0, 0, i, 0, of.products[i], {}});
+    const Address place = launches.decode ? many_rows_.decoded(decoded++) : 0;
+    if (launches.decode) ASSAY_CHECK(add_launch(of, i, *launches.decode, place));
+    of.launches.push_back({nullptr, {}, 0, 0, i, place, of.products[i], {}});
     if (writes_codes(of, i)) {
       ASSAY_CHECK(add_launch(of, i, *launches.to_codes, many_rows_.products()));
       of.launches.back().codes = launches.codes_buffer;
@@ -398,7 +400,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
   std::vector<Address>& arguments = arguments_[launch.kernel];
   if (launch.product) {
     return many_rows_.multiply(plan_.kernels[launch.kernel].kernel, *launch.product, arguments,
-                               rounded_[launch.kernel]);
+                               launch.workspace, rounded_[launch.kernel]);
   }
   if (launch.draws) return launch_sampling(launch, early);
   if (launch.workspace != 0) arguments.back() = launch.workspace;

@@ -61,7 +61,7 @@ class CudaStep final : public LoadedStep {
     unsigned threads = 0;
     size_t shared_bytes = 0;
     size_t kernel = 0;
-    Address workspace = 0;           // 0: the step's
+    Address workspace = 0;           // 0: the step's; of the library: the decoded weight
     std::optional<LtShape> product;  // by the library, in place of a kernel
     std::string text_sha256 = {};
     std::optional<size_t> codes = {};  // the buffer that is bound to the next product's x

@@ -2,11 +2,13 @@
 #include "engine/device/cuda/many_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
 #include "base/add_once.h"
 #include "engine/codegen/cuda/cuda_attention.h"
+#include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
@@ -132,7 +134,9 @@ void LazyCublasLt::note(const Error& error) {
 }
 
 Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
-  int64_t x_bytes = 0, product_bytes = 0, decoded_bytes = 0;
+  int64_t x_bytes = 0, product_bytes = 0;
+  std::array<int64_t, 2> decoded_bytes{};  // of the two places, by turns
+  size_t turn = 0;
   for (const PlannedKernel& planned : plan.kernels) {
     const ProductKernel* product = product_in(planned.kernel);
     if (product == nullptr || product->rows.value(dims) <= kProductRows) continue;
@@ -150,16 +154,19 @@ Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
       product_bytes = std::max(product_bytes, row_elements * packed_columns(*product));
     }
     if (planned.kernel.buffers[product->weight].blocks && !parts.fp8) {
-      decoded_bytes = std::max(decoded_bytes, packed_columns(*product) * element *
-                                                  Packing::padded_inputs(product->inputs));
+      int64_t& most = decoded_bytes[turn++ % 2];
+      most = std::max(most,
+                      packed_columns(*product) * element * Packing::padded_inputs(product->inputs));
     }
   }
-  const Address decoded_before = decoded();
-  if (decoded_bytes > 0) {
-    if (decoded_ && decoded_->size_bytes() < static_cast<size_t>(decoded_bytes)) decoded_.reset();
-    ASSAY_TRY(decoded_, library_.decoded().room(static_cast<size_t>(decoded_bytes)));
+  const std::pair decoded_before(decoded(0), decoded(1));
+  if (decoded_bytes[0] > 0) {
+    second_at_ = static_cast<size_t>(decoded_bytes[0] + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t bytes = second_at_ + static_cast<size_t>(decoded_bytes[1]);
+    if (decoded_ && decoded_->size_bytes() < bytes) decoded_.reset();
+    ASSAY_TRY(decoded_, library_.decoded().room(bytes));
   }
-  const bool decodes_elsewhere = decoded() != decoded_before;
+  const bool decodes_elsewhere = std::pair(decoded(0), decoded(1)) != decoded_before;
   const size_t x_room = (static_cast<size_t>(x_bytes) + kAlignment - 1) / kAlignment * kAlignment;
   const auto products_room = static_cast<size_t>(product_bytes);
   if (x_room <= products_at_ && products_room <= products_bytes_) return decodes_elsewhere;
@@ -231,12 +238,13 @@ Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, 
 }
 
 ::assay::Status ManyRows::multiply(const Kernel& kernel, const LtShape& shape,
-                                   std::span<const Address> arguments, const Fp8Weight& rounded) {
+                                   std::span<const Address> arguments, Address decoded,
+                                   const Fp8Weight& rounded) {
   const auto& product = std::get<ProductKernel>(kernel.body);
   const LibraryProduct parts = library_product(kernel, product);
   LtOperands operands{
       .x = parts.prologue ? inputs() : arguments[product.x],
-      .weight = kernel.buffers[product.weight].blocks ? decoded() : arguments[product.weight],
+      .weight = kernel.buffers[product.weight].blocks ? decoded : arguments[product.weight],
       .out = products()};
   if (shape.fp8) {
     operands.weight = rounded.codes;
@@ -264,7 +272,12 @@ std::vector<NarrowBuffer> narrow_buffers(const StepPlan& plan, bool eager) {
   return buffers;
 }
 
-void pair_codes(StepPlan& plan) {
+namespace {
+
+// Calls `pair` with the kernels of each two of which the second alone reads what the first, a
+// product, writes: `may` says of two that the second's x might be that, the one output.
+template <typename May, typename Pair>
+void pair_products(StepPlan& plan, May may, Pair pair) {
   std::map<ValueId, int> readers;
   for (const ValueId output : plan.graph->outputs) ++readers[plan.bases[output]];
   const auto value_of = [&](size_t kernel, size_t buffer) -> const ValueId* {
@@ -279,14 +292,34 @@ void pair_codes(StepPlan& plan) {
   }
   for (size_t i = 0; i + 1 < plan.kernels.size(); ++i) {
     Kernel& first = plan.kernels[i].kernel;
-    const Kernel& second = plan.kernels[i + 1].kernel;
-    if (auto* product = std::get_if<ProductKernel>(&first.body)) product->codes_output = false;
-    if (!may_write_codes(first, second)) continue;
+    Kernel& second = plan.kernels[i + 1].kernel;
+    if (!may(first, second)) continue;
+    auto& reader = std::get<ProductKernel>(second.body);
     const ValueId* written = value_of(i, fp8_codes_buffer(first));
-    const ValueId* read = value_of(i + 1, std::get<ProductKernel>(second.body).x);
+    const ValueId* read = value_of(i + 1, reader.x);
     if (written == nullptr || read == nullptr || *written != *read || readers[*read] != 1) continue;
-    std::get<ProductKernel>(first.body).codes_output = true;
+    pair(std::get<ProductKernel>(first.body), reader);
   }
+}
+
+}  // namespace
+
+void pair_codes(StepPlan& plan) {
+  for (PlannedKernel& planned : plan.kernels) {
+    if (auto* of = std::get_if<ProductKernel>(&planned.kernel.body)) of->codes_output = false;
+  }
+  pair_products(plan, &may_write_codes,
+                [](ProductKernel& first, ProductKernel&) { first.codes_output = true; });
+}
+
+void pair_tiles(StepPlan& plan) {
+  for (PlannedKernel& planned : plan.kernels) {
+    auto* of = std::get_if<ProductKernel>(&planned.kernel.body);
+    if (of != nullptr) of->tiled_output = of->tiled_input = false;
+  }
+  pair_products(plan, &may_write_tiled_rows, [](ProductKernel& first, ProductKernel& second) {
+    first.tiled_output = second.tiled_input = true;
+  });
 }
 
 void narrow_values(StepPlan& plan, bool eager) {

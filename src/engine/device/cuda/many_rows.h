@@ -23,8 +23,8 @@ struct Fp8Wishes {
   bool always = false;     // even where the weights' type is faster
 };
 
-// Memory for one weight decoded from its blocks, which a device's steps share: the stream runs one
-// product at a time. A step that was recorded with less memory keeps that until it asks again.
+// Memory for weights decoded from their blocks, which a device's steps share: the stream runs one
+// step at a time. A step that was recorded with less memory keeps that until it asks again.
 class DecodedWeight {
  public:
   explicit DecodedWeight(Driver& driver) : driver_(driver) {}  // which must outlive the object
@@ -82,22 +82,28 @@ class ManyRows {
   // True if the library's product in fp8 takes less time in a run of these sizes than in the
   // weight's type, or if nobody can tell. `rounds`: a kernel of its own rounds the rows of x.
   Result<bool> pays_in_fp8(const Kernel& kernel, const DimValues& dims, bool rounds);
-  // `arguments`: the addresses of the kernel's buffers. `rounded`: of a shape in fp8.
+  // `arguments`: the addresses of the kernel's buffers. `decoded`: of a weight in blocks, its
+  // place. `rounded`: of a shape in fp8.
   ::assay::Status multiply(const Kernel& kernel, const LtShape& shape,
-                           std::span<const Address> arguments, const Fp8Weight& rounded);
+                           std::span<const Address> arguments, Address decoded,
+                           const Fp8Weight& rounded);
 
   bool always_fp8() const { return library_.fp8().always; }
   // Written by assay_prologue, or by assay_epilogue_to_codes of the product before.
   Address inputs() const { return memory_.address(); }
   Address products() const { return memory_.address() + products_at_; }  // assay_epilogue reads
-  // Written by assay_decode, of the product that is multiplied next: its weight in blocks.
-  Address decoded() const { return decoded_ ? decoded_->address() : 0; }
+  // Written by assay_decode, of the step's turn-th weight in blocks that the library multiplies. It
+  // may begin before the product ahead has ended, which reads the other of two places.
+  Address decoded(size_t turn) const {
+    return decoded_ ? decoded_->address() + (turn % 2 == 0 ? 0 : second_at_) : 0;
+  }
 
  private:
   Driver& driver_;
   LazyCublasLt& library_;
   GpuBlock memory_;
   std::shared_ptr<const GpuBlock> decoded_;
+  size_t second_at_ = 0;
   size_t products_at_ = 0, products_bytes_ = 0;
 };
 
@@ -120,5 +126,8 @@ std::vector<NarrowBuffer> narrow_buffers(const StepPlan& plan, bool eager = fals
 // Sets ProductKernel::codes_output where the next kernel alone reads what a product's epilogue
 // writes, and multiplies in fp8, and nowhere else. Behind narrow_values().
 void pair_codes(StepPlan& plan);
+// Likewise ProductKernel::tiled_output and the next kernel's tiled_input, where both multiply by
+// tiles in runs of the kernels' run_sizes.
+void pair_tiles(StepPlan& plan);
 
 }  // namespace assay::engine::cuda

@@ -35,6 +35,9 @@ constexpr int kAttentionPercent = 44;
   for (PlannedKernel& planned : plan_.kernels) {
     planned.kernel.target = driver_.info().target;
     if (!any_sizes_) planned.kernel.run_sizes = {dims.batch, dims.q_len, {}, {}};
+  }
+  pair_tiles(plan_);
+  for (PlannedKernel& planned : plan_.kernels) {
     forms.push_back(cuda_form(planned.kernel));
     streams_ |= forms.back().product.shared_bytes > 0 ||
                 (is_step && dims.batch > 1 && forms.back().shared_bytes > kGranted);
