@@ -340,7 +340,7 @@ void Driver::destroy(GraphExec graph) {
 
 Result<Event> Driver::make_event() {
   Event event = nullptr;
-  ASSAY_CHECK(check(api_.event_create(&event, 0), "cuEventCreate"));
+  ASSAY_CHECK(check(api_.event_create(&event, kNoTime), "cuEventCreate"));
   return event;
 }
 

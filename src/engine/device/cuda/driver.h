@@ -120,7 +120,8 @@ class Driver {
   ::assay::Status replay(GraphExec graph);
   void destroy(GraphExec graph);
 
-  // An event comes once all that was given to the stream before its last record() has been done.
+  // An event comes once all that was given to the stream before its last record() has been done. It
+  // keeps no time.
   Result<Event> make_event();
   void destroy(Event event);
   ::assay::Status record(Event event);

@@ -34,6 +34,7 @@ enum FunctionAttribute : int {  // CUfunction_attribute
 };
 constexpr int kCaptureThreadLocal = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
+constexpr unsigned kNoTime = 2;         // CU_EVENT_DISABLE_TIMING
 
 struct RowsCopy {  // CUDA_MEMCPY2D
   size_t from_x = 0, from_y = 0;

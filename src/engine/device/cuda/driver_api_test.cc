@@ -31,6 +31,7 @@ TEST(DriverApi, HasTheValuesOfTheHeader) {
   EXPECT_EQ(static_cast<int>(kSharedCarveout), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
   EXPECT_EQ(kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   EXPECT_EQ(kNonBlocking, static_cast<unsigned>(CU_STREAM_NON_BLOCKING));
+  EXPECT_EQ(kNoTime, static_cast<unsigned>(CU_EVENT_DISABLE_TIMING));
   EXPECT_EQ(sizeof(Uuid), sizeof(CUuuid));
 }
 
