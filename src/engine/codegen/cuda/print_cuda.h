@@ -27,6 +27,10 @@ struct CudaRowsMore {
   std::string_view members, ahead, behind;
 };
 std::string print_cuda_rows(const Kernel& kernel, const CudaRowsMore& more);
+// Behind the row's lines, in every thread: the value of an argmax, a float, by its index's name.
+inline std::string cuda_largest(const std::string& argmax) {
+  return argmax + "_best";
+}
 
 // Attention over up to so many queries a row of the batch is split over positions.
 constexpr int64_t kCudaFewQueries = 8;

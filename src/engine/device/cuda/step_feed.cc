@@ -17,16 +17,17 @@ constexpr std::string_view kMembers =
 constexpr std::string_view kAheadOfRow = R"(
   long* const state = (long*)args.dims;
   const long fed_kv_len = state[2] + 1, fed_capacity = state[3], fed_steps = state[4];
+  const int fed_length = args.lengths ? args.lengths[blockIdx.x] + 1 : 0;
 )";
 // The block that ends the last row counts on; the next graph begins when it has ended.
 constexpr std::string_view kBehind = R"(
   if (threadIdx.x == 0) {{
     const long b = blockIdx.x;
-    const int token = ((const int*)args.buffers[{tokens}])[b];
-    const float logit = args.logits[((b + 1) * args.positions - 1) * args.vocab + token];
+    const int token = {token};
+    const float logit = {logit};
     int* arrival = args.arrivals + fed_steps % {ahead} * 2 * args.room;
     if (args.ids) args.ids[b] = token;
-    if (args.lengths) ++args.lengths[b];
+    if (args.lengths) args.lengths[b] = fed_length;
     arrival[b] = token;
     arrival[args.room + b] = !(logit - logit == 0.0f);
   }}
@@ -38,10 +39,25 @@ constexpr std::string_view kBehind = R"(
   }}
 )";
 
-// With the chosen tokens in this buffer of the kernel.
-std::string behind(size_t tokens) {
-  return fmt::format(fmt::runtime(kBehind), fmt::arg("tokens", tokens),
+// With what names row b's token, and its logit, in thread 0.
+std::string behind(std::string_view token, std::string_view logit) {
+  return fmt::format(fmt::runtime(kBehind), fmt::arg("token", token), fmt::arg("logit", logit),
                      fmt::arg("ahead", StepFeed::kAhead));
+}
+
+// Both from memory, where a kernel has put the token into this buffer.
+std::string behind(size_t tokens) {
+  return behind(fmt::format("((const int*)args.buffers[{}])[b]", tokens),
+                "args.logits[((b + 1) * args.positions - 1) * args.vocab + token]");
+}
+
+// The kernel's argmax still has both in registers: to read them again took two waits for memory.
+std::string behind(const Kernel& choosing, size_t tokens) {
+  const auto& rows = std::get<RowsKernel>(choosing.body);
+  const auto* reduce = rows.body.empty() ? nullptr : std::get_if<ir::Reduce>(&rows.body[0].node);
+  if (reduce == nullptr || reduce->op != ir::ReduceOp::kArgmax) return behind(tokens);
+  const std::string chosen = CPrinter::var_name(reduce->result);
+  return behind("(int)" + chosen, cuda_largest(chosen));
 }
 
 const std::string& sampling_text() {
@@ -54,7 +70,7 @@ const std::string& sampling_text() {
 Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& kernels,
                                                    const Kernel& choosing, size_t tokens) {
   std::unique_ptr<StepFeed> feed(new StepFeed(driver, kernels));
-  feed->text_ = print_cuda_rows(choosing, {kMembers, kAheadOfRow, behind(tokens)});
+  feed->text_ = print_cuda_rows(choosing, {kMembers, kAheadOfRow, behind(choosing, tokens)});
   feed->text_sha256_ = sha256_hex(feed->text_);
   for (Event& event : feed->events_) {
     ASSAY_TRY(event, driver.make_event());
