@@ -23,7 +23,7 @@ class Times {
       : rows_of_tile_(shape.rows),
         tiles_(ceil_div(rows, shape.rows) * shape.blocks),
         slots_(CudaSlot::count(product.inputs)),
-        has_segments_(product.packing.segments.size() > 1) {}
+        has_segments_(product.packing.segments.size() > 1 && !product.packing.interleaved) {}
 
   int64_t tiles() const { return tiles_; }
   int64_t slots() const { return slots_; }
@@ -134,7 +134,7 @@ bool may_write_tiled_rows(const Kernel& first, const Kernel& second) {
   return rows && shape.form == CudaProductForm::kTiles && read.form == CudaProductForm::kTiles &&
          shape.rows == read.rows && ceil_div(*rows, shape.rows) * shape.rows <= 2 * *rows &&
          writer->packing.segments[0] == reader->inputs &&
-         second.buffers[reader->x].dtype == narrow && unit_row_block(first, *writer);
+         second.buffers[reader->x].dtype == narrow && stores_rows_by_units(first, *writer);
 }
 
 int64_t cuda_tile_blocks(const CudaProductShape& shape, const ProductKernel& product,

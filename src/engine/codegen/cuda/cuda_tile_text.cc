@@ -178,8 +178,8 @@ __device__ __forceinline__ void multiply_slots(const Args& args, unsigned shared
 }
 
 // Blocks that share a tile count themselves when they have left their parts; whoever comes last adds the parts up, in the order
-// of their blocks, and ends the tile. A block whose share goes on behind the tile asks for that once it has nothing else to do,
-// so that it doesn't wait for its parts to be seen. One whose share ends with the first part of a tile leaves no part if all
+// of their blocks, and ends the tile. A block whose share goes on behind the tile counts itself by one warp while the others go
+// on, and ends the tile, if it was the last, when it has done all else. One whose share ends with the first part of a tile leaves no part if all
 // others have come.
 struct Sharers {
   int tile, first, last;

@@ -401,19 +401,23 @@ std::optional<UnitBlocks> unit_epilogue_blocks(const Kernel& kernel, const Produ
   return share_units(units_of(product), kMostEach, false);
 }
 
-std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKernel& product) {
-  constexpr int64_t kMostEach = 8;
+bool stores_rows_by_units(const Kernel& kernel, const ProductKernel& product) {
   const std::vector<UnitLoop> loops = unit_loops(kernel, product);
-  if (loops.size() != 1 || loops[0].stores.size() != 1) return std::nullopt;
+  if (loops.size() != 1 || loops[0].stores.size() != 1) return false;
   for (ir::BufferId id = 0; id < kernel.bound_buffers; ++id) {
-    if (kernel.buffers[id].writable && id != loops[0].stores[0]->buffer) return std::nullopt;
+    if (kernel.buffers[id].writable && id != loops[0].stores[0]->buffer) return false;
   }
   ir::Arena arena = kernel.exprs;  // a copy, in which equal expressions have the kernel's ids
   const ExprId width = arena.index(product.packing.segments[0]);
   const ExprId column =
       arena.make(Op::kIndexAdd, {arena.var(product.first_column), arena.var(loops[0].loop->var)});
   const ExprId begin = arena.make(Op::kIndexMul, {arena.var(product.row), width});
-  if (loops[0].stores[0]->index != arena.make(Op::kIndexAdd, {begin, column})) return std::nullopt;
+  return loops[0].stores[0]->index == arena.make(Op::kIndexAdd, {begin, column});
+}
+
+std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKernel& product) {
+  constexpr int64_t kMostEach = 8;
+  if (!stores_rows_by_units(kernel, product)) return std::nullopt;
   return share_units(units_of(product), kMostEach, true);
 }
 

@@ -26,6 +26,9 @@ struct UnitBlocks {
 // start of a vector, or next to the one before.
 std::optional<UnitBlocks> unit_epilogue_blocks(const Kernel& kernel, const ProductKernel& product);
 
+// True if the epilogue is done by units, and all that it stores are rows of one output, in order.
+bool stores_rows_by_units(const Kernel& kernel, const ProductKernel& product);
+
 // The block of a kernel that needs a whole row of the one output at once, in order, as fp32 in
 // registers. Absent: there is none, because the kernel has another output, or a row is too wide.
 std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKernel& product);

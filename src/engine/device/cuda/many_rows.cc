@@ -2,7 +2,6 @@
 #include "engine/device/cuda/many_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -134,9 +133,7 @@ void LazyCublasLt::note(const Error& error) {
 }
 
 Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
-  int64_t x_bytes = 0, product_bytes = 0;
-  std::array<int64_t, 2> decoded_bytes{};  // of the two places, by turns
-  size_t turn = 0;
+  int64_t x_bytes = 0, product_bytes = 0, decoded_bytes = 0;
   for (const PlannedKernel& planned : plan.kernels) {
     const ProductKernel* product = product_in(planned.kernel);
     if (product == nullptr || product->rows.value(dims) <= kProductRows) continue;
@@ -154,17 +151,18 @@ Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
       product_bytes = std::max(product_bytes, row_elements * packed_columns(*product));
     }
     if (planned.kernel.buffers[product->weight].blocks && !parts.fp8) {
-      int64_t& most = decoded_bytes[turn++ % 2];
-      most = std::max(most,
-                      packed_columns(*product) * element * Packing::padded_inputs(product->inputs));
+      decoded_bytes = std::max(decoded_bytes, packed_columns(*product) * element *
+                                                  Packing::padded_inputs(product->inputs));
     }
   }
   const std::pair decoded_before(decoded(0), decoded(1));
-  if (decoded_bytes[0] > 0) {
-    second_at_ = static_cast<size_t>(decoded_bytes[0] + kAlignment - 1) / kAlignment * kAlignment;
-    const size_t bytes = second_at_ + static_cast<size_t>(decoded_bytes[1]);
-    if (decoded_ && decoded_->size_bytes() < bytes) decoded_.reset();
-    ASSAY_TRY(decoded_, library_.decoded().room(bytes));
+  if (decoded_bytes > 0) {
+    // Places stay where they are in runs of fewer rows, whose recordings would have to go
+    // otherwise.
+    const size_t room = (static_cast<size_t>(decoded_bytes) + kAlignment - 1) / kAlignment;
+    second_at_ = std::max(second_at_, room * kAlignment);
+    if (decoded_ && decoded_->size_bytes() < 2 * second_at_) decoded_.reset();
+    ASSAY_TRY(decoded_, library_.decoded().room(2 * second_at_));
   }
   const bool decodes_elsewhere = std::pair(decoded(0), decoded(1)) != decoded_before;
   const size_t x_room = (static_cast<size_t>(x_bytes) + kAlignment - 1) / kAlignment * kAlignment;
