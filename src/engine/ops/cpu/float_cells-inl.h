@@ -54,18 +54,18 @@ HWY_INLINE void add_float_cell(const uint8_t* cell, const Scales<format>& scales
                                VFloats* totals) {
   const Floats f;
   VFloats dots[rows];
-  for_each<0, rows>([&](auto r) HWY_ATTR { dots[r()] = hn::Zero(f); });
-  for_each<0, cpu::PackedBlock::kVectors>([&](auto v) HWY_ATTR {
+  for_each<0, rows>([&](auto r) ASSAY_CELL_ATTR { dots[r()] = hn::Zero(f); });
+  for_each<0, cpu::PackedBlock::kVectors>([&](auto v) ASSAY_CELL_ATTR {
     const VWords words = load_words(cell + v() * cpu::PackedBlock::kVectorBytes);
-    for_each<0, 4>([&](auto k) HWY_ATTR {
+    for_each<0, 4>([&](auto k) ASSAY_CELL_ATTR {
       const VFloats value = small_float<24 - 8 * k()>(words);
-      for_each<0, rows>([&](auto r) HWY_ATTR {
+      for_each<0, rows>([&](auto r) ASSAY_CELL_ATTR {
         const auto number = hn::Set(f, integers[r() * x_pitch * 32 + 4 * v() + k()]);
         dots[r()] = hn::MulAdd(value, number, dots[r()]);
       });
     });
   });
-  for_each<0, rows>([&](auto r) HWY_ATTR {
+  for_each<0, rows>([&](auto r) ASSAY_CELL_ATTR {
     const auto scaled = hn::Mul(hn::Mul(dots[r()], hn::Set(f, kSmallFloat)), scales.scale(0));
     totals[r()] = hn::MulAdd(scaled, hn::Set(f, x[r() * x_pitch].scale), totals[r()]);
   });

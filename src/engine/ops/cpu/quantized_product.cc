@@ -43,8 +43,8 @@ HWY_NOINLINE void tile_rows(const uint8_t* block, int64_t inputs, const cpu::Qua
     for (const cpu::QuantizedBlock* x = all_x; x < all_x + x_pitch; x += kCells) {
       for (int64_t o = 0; o < cpu::PackedBlock::kOutputs; o += lanes) {
         VFloats totals[rows];
-        for_each<0, rows>([&](auto r)
-                              HWY_ATTR { totals[r()] = hn::LoadU(f, sums + r() * pitch + o); });
+        for_each<0, rows>(
+            [&](auto r) ASSAY_CELL_ATTR { totals[r()] = hn::LoadU(f, sums + r() * pitch + o); });
         Scales<format> scales(block, o);
         const uint8_t* cell = block + kPacked<format>.cells_at() + 4 * o;
         for (int64_t c = 0; c < kCells; ++c, cell += kPacked<format>.cell_bytes()) {
@@ -56,8 +56,8 @@ HWY_NOINLINE void tile_rows(const uint8_t* block, int64_t inputs, const cpu::Qua
             add_integer_cell<format, rows>(cell, scales, x + c, x_pitch, totals);
           }
         }
-        for_each<0, rows>([&](auto r)
-                              HWY_ATTR { hn::StoreU(totals[r()], f, sums + r() * pitch + o); });
+        for_each<0, rows>(
+            [&](auto r) ASSAY_CELL_ATTR { hn::StoreU(totals[r()], f, sums + r() * pitch + o); });
       }
       block += kPacked<format>.bytes();
     }
@@ -96,12 +96,12 @@ HWY_INLINE void decode_cell(const uint8_t* cell, const Scales<format>& scales, u
   VFloats offsets[Scales<format>::kHalves];
   for (int h = 0; h < Scales<format>::kHalves; ++h) {
     offsets[h] = hn::Mul(hn::Set(f, static_cast<float>(-kPacked<format>.zero)), scales.scale(h));
-    if constexpr (kPacked<format>.has_offset()) offsets[h] = scales.offset();
+    if constexpr (kPacked<format>.has_offset()) offsets[h] = hn::Neg(scales.less());
   }
-  for_each<0, cpu::PackedBlock::kVectors>([&](auto v) HWY_ATTR {
+  for_each<0, cpu::PackedBlock::kVectors>([&](auto v) ASSAY_CELL_ATTR {
     const auto words = values_of<format, v()>(cell);
     // As fp32, with half of bf16's last bit added: the upper half is the value to the nearest.
-    const auto rounded = [&](VWords value) HWY_ATTR {
+    const auto rounded = [&](VWords value) ASSAY_CELL_ATTR {
       auto number = hn::ConvertTo(f, hn::BitCast(d, hn::And(value, in_each(0xff))));
       if constexpr (kPacked<format>.is_float) {
         number = hn::Mul(small_float<24>(value), hn::Set(f, kSmallFloat));
@@ -109,7 +109,7 @@ HWY_INLINE void decode_cell(const uint8_t* cell, const Scales<format>& scales, u
       const auto exact = hn::MulAdd(number, scales.scale(v() / kEach), offsets[v() / kEach]);
       return hn::Add(hn::BitCast(Words(), exact), in_each(0x8000));
     };
-    const auto store = [&](VWords first, VWords second, uint32_t* to) HWY_ATTR {
+    const auto store = [&](VWords first, VWords second, uint32_t* to) ASSAY_CELL_ATTR {
       const auto low = hn::ShiftRight<16>(rounded(first));
       hn::StoreU(hn::Or(low, hn::And(rounded(second), in_each(0xffff0000))), Words(), to);
     };

@@ -15,6 +15,12 @@
 #include "engine/ops/cpu/quantized_layout.h"
 #include "hwy/highway.h"
 
+// For lambdas that see registers of a cell: where a compiler inlines them late, arrays of registers
+// stay in memory, and each cell stores and loads them (docs/engine-figures.md, "Weights in
+// blocks").
+#undef ASSAY_CELL_ATTR
+#define ASSAY_CELL_ATTR HWY_ATTR __attribute__((always_inline))
+
 HWY_BEFORE_NAMESPACE();
 namespace assay::engine::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -99,7 +105,7 @@ class Scales {
       static_cast<void>(c);  // one for all cells
     } else if constexpr (kPacked<format>.cells == 1) {
       scale_[0] = d_;
-      if constexpr (kPacked<format>.has_minimum) offset_ = minimum_;
+      if constexpr (kPacked<format>.has_minimum) less_ = hn::Neg(minimum_);
     } else if constexpr (kHalves == 2) {
       if (c % 2 == 0) scales_ = load_words(words_ + c / 2 * kWords);
       for (auto& scale : scale_) {
@@ -119,19 +125,19 @@ class Scales {
         minima_ =
             hn::Or(hn::And(hn::ShiftRight<4>(s2), four), hn::And(hn::ShiftRight<2>(s1), upper));
       }
-      const auto first = [&](VWords bytes) HWY_ATTR {
+      const auto first = [&](VWords bytes) ASSAY_CELL_ATTR {
         return hn::ConvertTo(f, hn::BitCast(d, hn::And(bytes, in_each(0xff))));
       };
       scale_[0] = hn::Mul(d_, first(scales_));
-      offset_ = hn::Neg(hn::Mul(minimum_, first(minima_)));
+      less_ = hn::Mul(minimum_, first(minima_));
       scales_ = hn::ShiftRight<8>(scales_);
       minima_ = hn::ShiftRight<8>(minima_);
     }
   }
 
   HWY_INLINE VFloats scale(int half) const { return scale_[half]; }
-  // Added to each value; only in formats that have one.
-  HWY_INLINE VFloats offset() const { return offset_; }
+  // Subtracted from each value; only in formats that have one.
+  HWY_INLINE VFloats less() const { return less_; }
 
  private:
   HWY_INLINE void word(const uint8_t* at) {
@@ -141,12 +147,12 @@ class Scales {
     if constexpr (kPacked<format>.has_offset()) {
       const auto zero = hn::BitCast(Ints(), hn::And(words, in_each(0xff)));
       scale_[0] = hn::BitCast(f, hn::And(words, in_each(0xffffff00)));
-      offset_ = hn::Neg(hn::Mul(scale_[0], hn::ConvertTo(f, zero)));
+      less_ = hn::Mul(scale_[0], hn::ConvertTo(f, zero));
     }
   }
 
   const uint8_t* words_;
-  VFloats d_, minimum_ = hn::Zero(Floats()), offset_ = hn::Zero(Floats());
+  VFloats d_, minimum_ = hn::Zero(Floats()), less_ = hn::Zero(Floats());
   VFloats scale_[kHalves];
   VWords scales_ = hn::Zero(Words()), minima_ = hn::Zero(Words());
 };
