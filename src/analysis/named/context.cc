@@ -37,7 +37,7 @@ std::string weights_of(const Group& group) {
     const std::string dtype = row->dtype.str(), quantization = row->quantization.str();
     kinds.insert(quantization.empty() ? (dtype.empty() ? "of unknown type" : dtype)
                  : dtype.empty()      ? quantization
-                                      : dtype + "/" + quantization);
+                                      : quantization + " (the rest in " + dtype + ")");
     last = row;
   }
   return join(std::vector<std::string>(kinds.begin(), kinds.end()), "+");
