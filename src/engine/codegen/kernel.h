@@ -83,7 +83,8 @@ struct ProductKernel {
   // A target may write the kernel's one output in e4m3, for the kernel behind this one, which alone
   // reads it.
   bool codes_output = false;
-  // Likewise as the tiles of the kernel behind it read rows, and whether this kernel's are so.
+  // Likewise, in the order in which the tiles of the kernel behind read rows; this kernel's rows
+  // come so.
   bool tiled_output = false, tiled_input = false;
   bool has_prologue = false;
   std::optional<RmsPrologue> norm = {};  // the same computation as `prologue`

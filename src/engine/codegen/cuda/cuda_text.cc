@@ -101,14 +101,19 @@ __device__ __forceinline__ long block_argmax(float& x, long i) {
   }
   return i;
 }
-// Whether all other blocks of this counter have been here; what they wrote before is seen then.
+// Counts so many blocks, or none, by one thread, and returns what was counted before. What a barrier has shown to this thread is
+// shown to whoever sees the count.
+__device__ __forceinline__ int count_blocks(int* counter, int blocks) {
+  int before;
+  asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(blocks) : "memory");
+  return before;
+}
+// True if all other blocks of this counter have been here; what they wrote before is seen then.
 __device__ __forceinline__ bool is_last(int* counter, int blocks) {
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
-    int before;  // what the barrier has shown to this thread is shown to whoever sees the count
-    asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(1) : "memory");
-    last = before == blocks - 1;
+    last = count_blocks(counter, 1) == blocks - 1;
     if (last) *counter = 0;
   }
   __syncthreads();

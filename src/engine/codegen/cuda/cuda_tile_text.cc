@@ -179,8 +179,8 @@ __device__ __forceinline__ void multiply_slots(const Args& args, unsigned shared
 
 // Blocks that share a tile count themselves when they have left their parts; whoever comes last adds the parts up, in the order
 // of their blocks, and ends the tile. A block whose share goes on behind the tile counts itself by one warp while the others go
-// on, and ends the tile, if it was the last, when it has done all else. One whose share ends with the first part of a tile leaves no part if all
-// others have come.
+// on, and ends the tile, if it was the last, when it has done all else. One whose share ends with the first part of a tile
+// leaves no part if all others have come.
 struct Sharers {
   int tile, first, last;
 };
@@ -193,17 +193,16 @@ __device__ __forceinline__ float* part_of(const Args& args, int of_rows, const S
   const int second = begin_of(of_rows, block) < of.tile * SLOTS ? 1 : 0;  // of the two that a block may leave
   return args.workspace + X_AT + (long)of_rows * ROWS * (PITCH / 2) + (block * 2 + second) * (long)PART + threadIdx.x;
 }
-__device__ __forceinline__ void add_part(const float* from, float (&sums)[OWN]) {
-  #pragma unroll
-  for (int i = 0; i < OWN; ++i) sums[i] += __ldcg(from + i * THREADS);
+// Adds what blocks have left, from `first` on.
+__device__ __forceinline__ void add_parts(const Args& args, int of_rows, const Sharers& of, int first, float (&sums)[OWN]) {
+  #pragma unroll 1
+  for (int block = first; block <= of.last; ++block) {
+    const float* const from = part_of(args, of_rows, of, block);
+    #pragma unroll
+    for (int i = 0; i < OWN; ++i) sums[i] += __ldcg(from + i * THREADS);
+  }
 }
-// Counts one thread's block, or none, and returns what was counted before.
-__device__ __forceinline__ int count_blocks(int* counter, int blocks) {
-  int before;
-  asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(blocks) : "memory");
-  return before;
-}
-// Whether a block has the whole tile's sums now and ends it. `counted`: how many were counted before this one, if it goes on.
+// True if the block has the whole tile's sums now and ends it. `counted`: how many were counted before this one, if it goes on.
 __device__ __forceinline__ bool has_all(const Args& args, int of_rows, const Sharers& of, bool goes_on, int& counted, float (&sums)[OWN]) {
   __shared__ bool all_there;
   const int others = of.last - of.first, block = blockIdx.x;
@@ -216,8 +215,7 @@ __device__ __forceinline__ bool has_all(const Args& args, int of_rows, const Sha
     }
     __syncthreads();
     if (all_there) {
-      #pragma unroll 1
-      for (int other = of.first + 1; other <= of.last; ++other) add_part(part_of(args, of_rows, of, other), sums);
+      add_parts(args, of_rows, of, of.first + 1, sums);
       return true;
     }
   }
@@ -232,8 +230,7 @@ __device__ __forceinline__ bool has_all(const Args& args, int of_rows, const Sha
   if (!is_last(counter, others + 1)) return false;
   #pragma unroll
   for (int i = 0; i < OWN; ++i) sums[i] = 0.0f;
-  #pragma unroll 1
-  for (int other = of.first; other <= of.last; ++other) add_part(part_of(args, of_rows, of, other), sums);
+  add_parts(args, of_rows, of, of.first, sums);
   return true;
 }
 // The block calls it, and ends 16 rows at a time, a warp one of them.
@@ -294,8 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     if (!more) {
       if (counted != others) break;
       if (threadIdx.x == 0) ((int*)args.workspace)[sharers.tile] = 0;
-      #pragma unroll 1
-      for (int other = sharers.first; other <= sharers.last; ++other) add_part(part_of(args, of_rows, sharers, other), sums);
+      add_parts(args, of_rows, sharers, sharers.first, sums);
     }
     if (ends) finish_tile(args, of, (float*)(memory_at(shared) + SUMS_AT), warp, sums);
     if (!more) break;

@@ -198,14 +198,6 @@ extern "C" __global__ void __launch_bounds__({threads}, 1) assay_epilogue_to_cod
 // Rows of at most so many bytes are a warp's, which keeps them in registers.
 constexpr int64_t kWarpRowBytes = 8192;
 
-// The kernel's one output.
-ir::BufferId only_output(const Kernel& kernel) {
-  for (ir::BufferId id = 0; id < kernel.bound_buffers; ++id) {
-    if (kernel.buffers[id].writable) return id;
-  }
-  return 0;
-}
-
 bool by_warps(const Kernel& kernel, const ProductKernel& product) {
   const KernelBuffer& x = kernel.buffers[product.x];
   return !product.has_prologue &&
@@ -258,10 +250,6 @@ CudaLaunch fp8_prologue_launch(const Kernel& kernel, const ProductKernel& produc
   const int64_t threads = cuda_product_shape(kernel, product).threads;
   const int64_t rows_of_block = by_warps(kernel, product) ? threads / 32 : 1;
   return {"assay_prologue", (rows + rows_of_block - 1) / rows_of_block, 1, 1, threads};
-}
-
-ir::BufferId fp8_codes_buffer(const Kernel& kernel) {
-  return only_output(kernel);
 }
 
 std::string fp8_rounding_text() {

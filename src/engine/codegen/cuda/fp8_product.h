@@ -34,8 +34,6 @@ Fp8Rows fp8_rows(int64_t rows, int64_t inputs);
 // True if a kernel behind the library's product of `first` may write its one output as codes in the
 // place of x of `second`, whose x that output is: a row of it fits a block's registers.
 bool may_write_codes(const Kernel& first, const Kernel& second);
-// The output of a kernel that writes codes.
-ir::BufferId fp8_codes_buffer(const Kernel& kernel);
 
 // block_max(), scale_of(), to_codes() and round_row(), by which a block rounds a row of INPUTS
 // elements, of fp32 or of the type of cuda_widen_text(), which is ahead of it.

@@ -161,7 +161,7 @@ struct Launches {
     }
     if (product.codes_output) {
       launches.to_codes = fp8_epilogue_launch(kernel, product, rows);
-      launches.codes_buffer = fp8_codes_buffer(kernel);
+      launches.codes_buffer = only_output(kernel);
     }
     return launches;
   }

@@ -415,6 +415,13 @@ bool stores_rows_by_units(const Kernel& kernel, const ProductKernel& product) {
   return loops[0].stores[0]->index == arena.make(Op::kIndexAdd, {begin, column});
 }
 
+ir::BufferId only_output(const Kernel& kernel) {
+  for (ir::BufferId id = 0; id < kernel.bound_buffers; ++id) {
+    if (kernel.buffers[id].writable) return id;
+  }
+  return 0;
+}
+
 std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKernel& product) {
   constexpr int64_t kMostEach = 8;
   if (!stores_rows_by_units(kernel, product)) return std::nullopt;

@@ -28,6 +28,8 @@ std::optional<UnitBlocks> unit_epilogue_blocks(const Kernel& kernel, const Produ
 
 // True if the epilogue is done by units, and all that it stores are rows of one output, in order.
 bool stores_rows_by_units(const Kernel& kernel, const ProductKernel& product);
+// The output of a kernel that has one.
+ir::BufferId only_output(const Kernel& kernel);
 
 // The block of a kernel that needs a whole row of the one output at once, in order, as fp32 in
 // registers. Absent: there is none, because the kernel has another output, or a row is too wide.

@@ -10,11 +10,15 @@
 #include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/cuda/unit_epilogue.h"
 
 namespace assay::engine::cuda {
 namespace {
 
-constexpr size_t kAlignment = 256;
+size_t aligned(int64_t bytes) {
+  constexpr size_t kAlignment = 256;
+  return (static_cast<size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 const ProductKernel* product_in(const Kernel& kernel) {
   const auto* product = std::get_if<ProductKernel>(&kernel.body);
@@ -159,13 +163,12 @@ Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
   if (decoded_bytes > 0) {
     // Places stay where they are in runs of fewer rows, whose recordings would have to go
     // otherwise.
-    const size_t room = (static_cast<size_t>(decoded_bytes) + kAlignment - 1) / kAlignment;
-    second_at_ = std::max(second_at_, room * kAlignment);
+    second_at_ = std::max(second_at_, aligned(decoded_bytes));
     if (decoded_ && decoded_->size_bytes() < 2 * second_at_) decoded_.reset();
     ASSAY_TRY(decoded_, library_.decoded().room(2 * second_at_));
   }
   const bool decodes_elsewhere = std::pair(decoded(0), decoded(1)) != decoded_before;
-  const size_t x_room = (static_cast<size_t>(x_bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t x_room = aligned(x_bytes);
   const auto products_room = static_cast<size_t>(product_bytes);
   if (x_room <= products_at_ && products_room <= products_bytes_) return decodes_elsewhere;
   products_at_ = std::max(products_at_, x_room);
@@ -293,7 +296,7 @@ void pair_products(StepPlan& plan, May may, Pair pair) {
     Kernel& second = plan.kernels[i + 1].kernel;
     if (!may(first, second)) continue;
     auto& reader = std::get<ProductKernel>(second.body);
-    const ValueId* written = value_of(i, fp8_codes_buffer(first));
+    const ValueId* written = value_of(i, only_output(first));
     const ValueId* read = value_of(i + 1, reader.x);
     if (written == nullptr || read == nullptr || *written != *read || readers[*read] != 1) continue;
     pair(std::get<ProductKernel>(first.body), reader);
