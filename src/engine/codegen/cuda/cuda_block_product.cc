@@ -314,7 +314,7 @@ __device__ __forceinline__ void finish_group(const Args& args, Row& row, int gro
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const Args args) {
+extern "C" __global__ void BOUNDS assay_run(const Args args) {
   __shared__ Inputs in;
   __shared__ Row row;
   const int lane = lane_of_thread(), warp = warp_of_thread();

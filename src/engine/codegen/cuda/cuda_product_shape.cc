@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "engine/block_cells.h"
 #include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/cuda_tiles.h"
@@ -19,6 +20,9 @@ namespace {
 constexpr int64_t kPieceBytes = 16;
 constexpr int64_t kMostHeld = 16;          // pieces of weights that a thread has registers for
 constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers each
+// Weights in blocks, one row:
+constexpr int64_t kFewTurns = 4;   // of a block
+constexpr int64_t kMostSlots = 4;  // of a warp, if there are warps enough
 // Shared memory of a block, static and asked for: the least that any GPU from sm_80 on has.
 constexpr int64_t kMostShared = 98 * 1024;
 constexpr int64_t kMostStaticShared = 48 * 1024 - 512;  // beside what sums over a block take
@@ -87,42 +91,75 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
   return true;
 }
 
-// Sixteen warps share a group of columns, or fewer where it has fewer slots, and all
-// multiprocessors have as many blocks as they have room for. Where each has several groups, two
-// blocks take them one behind the other if two laps of both fit, and ask ahead for as much as is
-// worth it (docs/engine-figures.md): of many groups with half the warps, because nothing waits for
-// a group.
+// Groups of 16 columns that each of `together` blocks of a multiprocessor asks for at a time. The
+// bounds are where an H200 was faster (docs/engine-figures.md).
+int64_t laps_of_one_row(WeightFormat format, int64_t turns, int64_t together, int64_t group_bytes) {
+  constexpr int64_t kAskedOfFew = 70 * 1024, kAsked = 150 * 1024;  // bytes of a multiprocessor
+  constexpr int64_t kMostLaps = 8;
+  if (turns > kFewTurns || block_parts(format).is_float) {
+    const int64_t asked = turns > kFewTurns ? kAsked : kAskedOfFew;
+    return std::clamp(ceil_div(asked, together * group_bytes), int64_t{2}, kMostLaps);
+  }
+  // Nothing else of a multiprocessor loads beside a block alone; and codes of fewer than eight bits
+  // take longer to multiply than to load.
+  if (together == 1) return turns > 2 ? turns : 1;
+  return block_parts(format).bits == 8 ? turns - 1 : 1;
+}
+
+// Warps of a block, and blocks of a multiprocessor where each has several groups of columns.
+struct OneRowShare {
+  int64_t warps, together;
+};
+
+// Integers leave room for blocks of the next kernel: a warp has two slots of a group, and 16 warps
+// of a multiprocessor share few groups. Floats take longer to multiply, so that each slot has a
+// warp. Half of the warps are enough where many groups hide each other's ends, and blocks of floats
+// fit better so if some multiprocessors have one of them and others two.
+OneRowShare one_row_share(int64_t slots, int64_t groups, bool floats) {
+  constexpr int64_t kMostWarps = 16, kFewestWarps = 4, kTogether = 2, kFewGroups = 3;
+  const int64_t rounds = ceil_div(groups, kTogether * kCudaMultiprocessors);
+  const bool few = groups <= kFewGroups * kCudaMultiprocessors;
+  const bool uneven = rounds == 1 && groups > kCudaMultiprocessors;
+  const bool half = floats ? rounds > kFewTurns || uneven : !few;
+  const int64_t wanted = half     ? kMostWarps / 2
+                         : floats ? kMostWarps
+                                  : std::max(slots / 2, kFewestWarps);
+  const int64_t warps = std::clamp<int64_t>(
+      std::max(ceil_div(slots, kMostSlots), std::min(wanted, slots)), 1, kMostWarps);
+  return {warps, !floats && few ? std::max<int64_t>(kMostWarps / warps, 1) : kTogether};
+}
+
+// All multiprocessors have as many blocks as they have room for. Where each has several groups, its
+// blocks take them one behind the other, and ask ahead for as much as is worth it.
 bool of_one_row(const ProductKernel& product, const Sizes& sizes,
                 const KernelBuffer::Blocks& blocks, CudaProductShape& shape) {
-  constexpr int64_t kMostPieces = 4, kMostWarps = 16, kTogether = 2, kFewTurns = 4, kMostLaps = 8;
-  constexpr int64_t kAskedOfFew = 70 * 1024, kAsked = 150 * 1024;  // bytes of a multiprocessor
+  constexpr int64_t kMostSums = 16 * (2 * 16 + 1) * 4 + 2 * 16 * 4;  // bytes, of 16 warps
   constexpr int64_t kMostTogether = 16;  // blocks that any GPU has room for
+  const bool floats = block_parts(blocks.format).is_float;
   const int64_t slots = CudaSlot::count(sizes.pitch), groups = sizes.columns / CudaSlot::kColumns;
   shape = {.form = CudaProductForm::kOneRow, .rows = 1, .columns = CudaSlot::kColumns, .laps = 1};
-  const int64_t turns = ceil_div(groups, kTogether * kCudaMultiprocessors);
-  const int64_t most_warps = turns > kFewTurns ? kMostWarps / 2 : kMostWarps;
-  const int64_t warps = std::clamp<int64_t>(
-      std::max(ceil_div(slots, kMostPieces), std::min(most_warps, slots)), 1, kMostWarps);
+  const auto [warps, wanted] = one_row_share(slots, groups, floats);
   shape.pieces = ceil_div(slots, warps);
   shape.threads = 32 * ceil_div(slots, shape.pieces);
   const int64_t group_bytes = slots * cuda_slot(blocks.format).bytes;
-  const int64_t beside =
-      shared_inputs_bytes(product, 1) + kMostWarps * (2 * 16 + 1) * 4 + 2 * 16 * 4;
+  const int64_t beside = shared_inputs_bytes(product, 1) + kMostSums;
   if (group_bytes + beside > sizes.most_shared || beside > kMostStaticShared) return false;
   const auto fit = [&](int64_t laps) { return sizes.most_shared / (laps * group_bytes + beside); };
   shape.together = std::min({fit(1), 2 * kThreadsTogether / shape.threads, int64_t{8}});
-  if (turns > 1 && fit(2) >= kTogether) {
-    shape.together = kTogether;
-    const int64_t asked = turns <= kFewTurns ? kAskedOfFew : kAsked;
-    shape.laps = std::clamp<int64_t>(ceil_div(asked, kTogether * group_bytes), 2,
-                                     std::min(turns, kMostLaps));
-    while (fit(shape.laps) < kTogether) --shape.laps;
+  const int64_t turns = ceil_div(groups, wanted * kCudaMultiprocessors);
+  const int64_t laps = std::min(laps_of_one_row(blocks.format, turns, wanted, group_bytes), turns);
+  if (turns > 1 && fit(std::min<int64_t>(laps, 2)) >= wanted) {
+    shape.together = wanted;
+    shape.laps = laps;
+    while (fit(shape.laps) < wanted) --shape.laps;
   }
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
-  // The next kernel's blocks begin beside these where registers are left for them: x of more slots
-  // needs them all.
-  if (shape.pieces <= kMostPieces) {
+  // The next kernel's blocks begin beside these where registers are left for them. Half of all are
+  // too few for a thread of many slots.
+  if (shape.threads == kThreadsTogether && shape.pieces > 2) {
+    shape.registers = 96;
+  } else if (shape.pieces <= kMostSlots && (shape.turns == 1 || shape.turns > kFewTurns)) {
     const int64_t most = std::min(2 * kThreadsTogether / shape.threads, kMostTogether);
     shape.together = std::max(shape.together, most);
   }
@@ -158,29 +195,37 @@ bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t r
   return true;
 }
 
+// Blocks that a multiprocessor has registers for, none of which is spilled.
+int64_t held_together(const CudaProductShape& shape) {
+  constexpr int64_t kRegisters = 65536, kMostTogether = 5;
+  const int64_t of_thread = 64 + 5 * shape.columns * shape.pieces / 2;
+  return std::min(kRegisters / (shape.threads * of_thread), kMostTogether);
+}
+
 // One round of blocks that all fit the GPU at once, each for columns one behind the other, rather
 // than a few rounds: a block asks for its next weights before it sums what it has multiplied, and a
-// new one would begin with nothing. Registers are bounded by what kernels without turns take.
-void take_turns(CudaProductShape& shape) {
-  constexpr int64_t kRegisters = 65536, kMostTurns = 8;
-  const int64_t of_thread = 40 + 15 * shape.columns * shape.pieces / 2;
-  const int64_t together = kRegisters / (shape.threads * of_thread);
-  if (together < 2) return;
-  const int64_t turns = ceil_div(shape.blocks, together * kCudaMultiprocessors);
-  if (turns < 2 || turns > kMostTurns) return;
-  shape.turns = turns;
+// new one would begin with nothing. Where all have one turn, registers are left for a block of the
+// next kernel. False if there would be too many turns.
+bool take_turns(CudaProductShape& shape) {
+  constexpr int64_t kMostTurns = 6;
+  const int64_t fit = held_together(shape);
+  if (fit == 0 || shape.blocks > kMostTurns * fit * kCudaMultiprocessors) return false;
+  const int64_t together = ceil_div(shape.blocks, kCudaMultiprocessors);
+  shape.together = std::min(fit, together + 1);
+  shape.turns = ceil_div(shape.blocks, fit * kCudaMultiprocessors);
   shape.blocks = ceil_div(shape.blocks, shape.turns);
-  shape.together = together;
+  return true;
 }
 
 // As many columns as a thread has registers for, 64 of them for 16 bytes of each piece and column
 // and 32 for sums; fewer if there would be few blocks.
 // The bounds on inputs are where an H200 was faster (docs/engine-figures.md).
 CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
-  constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16;
+  constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16, kFourColumns = 4,
+                    kFewPieces = 3;
   constexpr int64_t kFewestBlocks = 200, kFewInputs = 2048, kManyInputs = 4096;
   constexpr std::array kWarps = {8, 7, 6, 5, 4};
-  constexpr std::array kMoreWarps = {16};
+  constexpr std::array kMoreWarps = {16}, kManyWarps = {12};
   CudaProductShape shape{.rows = sizes.rows};
   const int64_t units = ceil_div(sizes.pitch * sizes.element, kPieceBytes);
   const auto pieces = [&] { return ceil_div(units, shape.threads); };
@@ -192,10 +237,24 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
                                 static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
   }
   // Two columns of what a thread has must fit its registers; of few inputs, no threads are idle.
+  // Where blocks take turns, few pieces of two columns, or four columns, keep loads in flight.
+  const bool turning = sizes.known_one && sizes.element == 2;
   const bool few = sizes.element == 2 && sizes.pitch < kFewInputs;
-  const bool shared_out = shape.rows == 1 && (few || 2 * pieces() > kMostHeld) &&
-                          (share_out(units, 32, kMostHeld / 2, kWarps, shape) ||
-                           share_out(units, 32, kMostHeld / 2, kMoreWarps, shape));
+  const bool crowds = 2 * pieces() > kMostHeld;
+  const bool shared_out =
+      shape.rows == 1 && (few || crowds) &&
+      ((turning && crowds && share_out(units, 32, kFewPieces, kManyWarps, shape)) ||
+       share_out(units, 32, kMostHeld / 2, kWarps, shape) ||
+       share_out(units, 32, kMostHeld / 2, kMoreWarps, shape));
+  if (turning && !shared_out && kFourColumns * pieces() > kMostHeld) {
+    const auto fits = [&](int64_t warps) {
+      const int64_t of_thread = ceil_div(units, warps * 32);
+      return kFourColumns * of_thread <= kMostHeld && 8 * (warps * 32 * of_thread - units) <= units;
+    };
+    if (const auto warps = std::ranges::find_if(kWarps, fits); warps != kWarps.end()) {
+      shape.threads = *warps * 32;
+    }
+  }
   const int64_t most_threads = shape.rows == 1 ? 512 : 256;  // several rows need the registers
   while (!shared_out && pieces() > kMostPieces && shape.threads < most_threads) shape.threads *= 2;
   shape.pieces = std::min(pieces(), shape.rows == 1 ? kMostPieces : kMostHeld / 4);
@@ -206,16 +265,16 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   shape.columns = kMostColumns;
   while (shape.columns > 2 &&
          (shape.columns * shape.pieces > kMostHeld || shape.columns * shape.rows > kMostSums ||
-          sizes.columns / shape.columns < kFewestBlocks)) {
+          sizes.columns / shape.columns < kFewestBlocks || (turning && held_together(shape) < 2))) {
     shape.columns /= 2;
   }
   shape.blocks = sizes.columns / shape.columns;
+  const bool at_once = turning && pieces() == shape.pieces;
+  if (at_once && take_turns(shape)) return shape;
   const bool many = sizes.pitch >= kManyInputs && (shape.columns > 2 || shape.threads > 128);
   if (shape.rows == 1 && (many || sizes.element == 4)) {
     shape.together = std::max<int64_t>(kThreadsTogether / shape.threads, 1);
   }
-  const bool at_once = sizes.element == 2 && pieces() == shape.pieces;
-  if (sizes.known_one && at_once && shape.together == 1) take_turns(shape);
   return shape;
 }
 

@@ -138,7 +138,8 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
     if (inputs > 8192) {
       EXPECT_LE(one.threads * one.pieces * 8, inputs * 8 / 7) << inputs;
     }
-    EXPECT_LE(one.together * one.threads, one.turns == 1 ? 512 : 640) << inputs;
+    EXPECT_GE(65536 / (one.together * one.threads), 4 * one.columns * one.pieces + 48)
+        << inputs << ": registers of a thread, beside those of its weights";
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
     EXPECT_LE(few.shared_bytes, 99 * 1024 - 1024) << inputs;
     EXPECT_GE(few.laps, 1) << inputs;
@@ -176,6 +177,50 @@ TEST(CudaProductShapes, OneRowsBlocksTakeTurns) {
   EXPECT_EQ(shape_of(2048, DType::kBF16, std::nullopt, 16'384).turns, 1) << "rows come one by one";
   EXPECT_EQ(shape_of(2048, DType::kBF16, 4, 16'384).turns, 1);
   EXPECT_EQ(shape_of(2048, DType::kF32, 1, 16'384).turns, 1);
+}
+
+// The products of models that an H200 was measured with: down's, whose inputs are many, and others
+// of few rounds of blocks.
+TEST(CudaProductShapes, OneRowsBlocksFillTheRegisters) {
+  const auto expect = [](int64_t inputs, int64_t outputs, int64_t threads, int64_t columns,
+                         int64_t together, int64_t turns) {
+    SCOPED_TRACE(fmt::format("{} {}", inputs, outputs));
+    const CudaProductShape shape = shape_of(inputs, DType::kBF16, 1, outputs);
+    EXPECT_EQ(shape.threads, threads);
+    EXPECT_EQ(shape.columns, columns);
+    EXPECT_EQ(shape.together, together);
+    EXPECT_EQ(shape.turns, turns);
+  };
+  expect(8192, 2048, 256, 4, 2, 2);
+  expect(8960, 1536, 384, 2, 2, 3);
+  expect(4864, 896, 224, 4, 3, 1);
+  expect(2048, 16'384, 128, 8, 4, 4);
+  expect(2048, 3072, 128, 8, 4, 1);
+  expect(2048, 2048, 128, 8, 3, 1);
+}
+
+// Integers leave half of a multiprocessor to the next kernel where they have few groups of columns;
+// a block alone may have fewer registers than fit.
+TEST(CudaProductShapes, OneRowOfBlocksLeavesRoomForTheNextKernel) {
+  const auto of_blocks = [](WeightFormat format, int64_t inputs, int64_t outputs) {
+    Kernel kernel = product_kernel(inputs, DType::kBF16, 1, outputs);
+    kernel.target = "sm_90a";
+    auto& product = std::get<ProductKernel>(kernel.body);
+    kernel.buffers[product.weight].blocks = {format, inputs};
+    return cuda_product_shape(kernel, product);
+  };
+  for (const WeightFormat format : {WeightFormat::kQ8_0, WeightFormat::kQ4_K}) {
+    for (const int64_t inputs : {2048, 4096}) {
+      const CudaProductShape shape = of_blocks(format, inputs, 4096);
+      EXPECT_EQ(shape.pieces, 2);
+      EXPECT_EQ(shape.threads / 32 * ceil_div(shape.blocks, kCudaMultiprocessors), 16) << inputs;
+    }
+    EXPECT_EQ(of_blocks(format, 8192, 2048).registers, 96);
+    EXPECT_EQ(of_blocks(format, 2048, 2048).registers, 0);
+  }
+  EXPECT_EQ(of_blocks(WeightFormat::kQ8_0, 2048, 16'384).laps, 3);
+  EXPECT_EQ(of_blocks(WeightFormat::kQ4_K, 2048, 16'384).laps, 1);
+  EXPECT_EQ(of_blocks(WeightFormat::kQ4_K, 4096, 6144).laps, 3) << "alone on its multiprocessor";
 }
 
 // Several rows beside all of a column's inputs at once would spill.

@@ -281,12 +281,14 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
   const std::string element = cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
   if (shape.form == CudaProductForm::kOneRow) {
     return fmt::format(
-               "\nenum {{ PIECES = {}, TOGETHER = {}, WHOLE = 0, COLUMNS = {}, LAPS = "
-               "{}, BLOCKS = {}, "
-               "TURNS = {}, EVEN = {} }};\n",
-               shape.pieces, shape.together, tile_count(product.packing) * product.packing.tile,
-               shape.laps, shape.blocks, shape.turns,
-               shape.threads / 32 * shape.pieces == CudaSlot::count(product.inputs) ? 1 : 0) +
+               "\nenum {{ PIECES = {}, WHOLE = 0, COLUMNS = {}, LAPS = {}, BLOCKS = {}, "
+               "TURNS = {}, EVEN = {} }};\n#define BOUNDS {}\n",
+               shape.pieces, tile_count(product.packing) * product.packing.tile, shape.laps,
+               shape.blocks, shape.turns,
+               shape.threads / 32 * shape.pieces == CudaSlot::count(product.inputs) ? 1 : 0,
+               shape.registers != 0
+                   ? fmt::format("__maxnreg__({})", shape.registers)
+                   : fmt::format("__launch_bounds__(THREADS, {})", shape.together)) +
            element;
   }
   const int64_t columns = tile_count(product.packing) * product.packing.tile;

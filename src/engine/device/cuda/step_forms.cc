@@ -19,6 +19,21 @@ constexpr int64_t kGranted = 47 * 1024;  // that a block may have beside its own
 // Percent of the memory that is shared while a step of one row runs attention. Its other kernels
 // keep their cache: where all asked for memory, a step took 0.05 ms more.
 constexpr int kAttentionPercent = 44;
+// Likewise while a step whose other kernels fill that memory runs a long product whose weights go
+// through the cache: so much is gained that changing the shares costs less.
+constexpr int kLongProductPercent = 14;
+
+namespace {
+
+bool is_long(const Kernel& kernel, const CudaForm& form) {
+  constexpr int64_t kLong = 64 << 20;  // elements of the weight
+  const auto* product = std::get_if<ProductKernel>(&kernel.body);
+  return product != nullptr && !form.library && form.product.form == CudaProductForm::kHeld &&
+         !kernel.buffers[product->weight].blocks &&
+         product->inputs * tile_count(product->packing) * product->packing.tile >= kLong;
+}
+
+}  // namespace
 
 ::assay::Status StepForms::choose(const DimValues& dims) {
   const std::pair sizes{any_sizes_ ? 0 : dims.batch, any_sizes_ ? 0 : dims.q_len};
@@ -49,6 +64,7 @@ constexpr int kAttentionPercent = 44;
       ASSAY_TRY(const std::string source, print_cuda(plan_.kernels[i].kernel));
       ASSAY_TRY(loaded.module, kernels_.load(source, streams_));
       loaded.sha256 = sha256_hex(source);
+      loaded.is_long = is_step && is_long(plan_.kernels[i].kernel, forms[i]);
     }
     chosen_[i] = loaded;
   }
@@ -63,6 +79,8 @@ Result<Function> StepForms::function(size_t kernel, const CudaLaunch& launch) {
   const auto bytes = static_cast<size_t>(launch.shared_bytes);
   if (!streams_ && launch.shared_bytes > kGranted && plan_.dims.q_len == 1) {
     ASSAY_CHECK(driver_.share_memory(found, bytes, kAttentionPercent));
+  } else if (streams_ && chosen_[kernel].is_long) {
+    ASSAY_CHECK(driver_.share_memory(found, bytes, kLongProductPercent));
   } else if (streams_ || launch.shared_bytes > kGranted) {
     ASSAY_CHECK(driver_.share_memory(found, bytes));
   }

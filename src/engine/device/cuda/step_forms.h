@@ -43,7 +43,8 @@ class StepForms {
   bool streams_ = false;
   struct Loaded {
     Module module = nullptr;
-    std::string sha256;  // of the text
+    std::string sha256;    // of the text
+    bool is_long = false;  // a product that takes most of the cache for its weights
   };
   // Loaded modules by kernel; of a kernel by form, narrowness of values, and streams().
   std::vector<std::map<std::tuple<CudaForm, bool, bool>, Loaded>> loaded_;
