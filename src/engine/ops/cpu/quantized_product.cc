@@ -26,8 +26,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kMostRows = 4;  // that share a cell's values in registers
 
-// One tile, read from its first byte to its last by few instructions, as the processor's own
-// prefetching wants it (docs/engine-figures.md, "Weights in blocks"): the loop over cells must stay
+// Asks for the part of the stream that lies some way behind [from, from + bytes). The processor's
+// own prefetching keeps up with few formats (docs/engine-figures.md, "Weights in blocks").
+template <int64_t bytes>
+HWY_INLINE void ask_ahead(const uint8_t* from) {
+  constexpr int64_t kLine = 64, kAhead = 8192;  // half or a quarter of it reaches less
+  for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(from + kAhead + i);
+}
+
+// One tile, read from its first byte to its last by few instructions: the loop over cells must stay
 // one. x of the cells of floats is in `integers`, [rows, inputs].
 template <WeightFormat format, int64_t rows>
 HWY_NOINLINE void tile_rows(const uint8_t* block, int64_t inputs, const cpu::QuantizedBlock* all_x,
@@ -45,9 +52,11 @@ HWY_NOINLINE void tile_rows(const uint8_t* block, int64_t inputs, const cpu::Qua
         VFloats totals[rows];
         for_each<0, rows>(
             [&](auto r) ASSAY_CELL_ATTR { totals[r()] = hn::LoadU(f, sums + r() * pitch + o); });
+        if (o == 0) ask_ahead<kPacked<format>.cells_at()>(block);
         Scales<format> scales(block, o);
         const uint8_t* cell = block + kPacked<format>.cells_at() + 4 * o;
         for (int64_t c = 0; c < kCells; ++c, cell += kPacked<format>.cell_bytes()) {
+          if (o == 0) ask_ahead<kPacked<format>.cell_bytes()>(cell);
           scales.to_cell(c);
           if constexpr (kPacked<format>.is_float) {
             const float* const numbers = integers + (x + c - all_x) * kValues;
