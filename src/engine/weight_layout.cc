@@ -36,7 +36,7 @@ int64_t tile_count(const Packing& packing) {
 }
 
 int64_t packed_elements(const Packing& packing, int64_t inputs) {
-  return tile_count(packing) * packing.tile * Packing::padded_inputs(inputs);
+  return packed_columns(packing) * Packing::padded_inputs(inputs);
 }
 
 int64_t packed_output(const Packing& packing, int64_t column) {

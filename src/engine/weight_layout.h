@@ -58,7 +58,11 @@ struct Packing {
 // "tile=64 segments=[128,64]", "tile=64 segments=[128,64] rows half_head=32"
 std::string to_string(const Packing& packing);
 
-int64_t tile_count(const Packing& packing);                       // tiles of a packed weight
+int64_t tile_count(const Packing& packing);  // tiles of a packed weight
+// Its columns, those behind a segment's last included.
+inline int64_t packed_columns(const Packing& packing) {
+  return tile_count(packing) * packing.tile;
+}
 int64_t packed_elements(const Packing& packing, int64_t inputs);  // of its memory
 // The product's output that a column of a packed weight holds; -1 in the padding.
 int64_t packed_output(const Packing& packing, int64_t column);

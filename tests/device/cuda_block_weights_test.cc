@@ -183,7 +183,7 @@ TEST_P(CudaDecodedWeights, AreTheBlocksValuesInBf16) {
   Random random(static_cast<uint64_t>(inputs));
   std::vector<float> weights(static_cast<size_t>(outputs * inputs));
   const auto slots = in_slots(random, format, outputs, inputs, product.packing, order, weights);
-  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const int64_t columns = packed_columns(product.packing);
   const int64_t pitch = Packing::padded_inputs(inputs);
   std::vector<uint16_t> decoded(static_cast<size_t>(columns * pitch), 0x7fff);  // NaN
   const int64_t sizes[] = {rows, 1, rows, rows};
@@ -230,7 +230,7 @@ TEST_P(CudaFp8Rows, AreTheBlocksCodes) {
   std::vector<float> weights(static_cast<size_t>(outputs * inputs));
   const auto slots = in_slots(random, format, outputs, inputs, packing, {}, weights,
                               same_scales ? std::optional(0.0123f) : std::nullopt);
-  const int64_t columns = tile_count(packing) * packing.tile;
+  const int64_t columns = packed_columns(packing);
   std::vector<uint8_t> codes(static_cast<size_t>(columns * inputs), 0x7f);
   std::vector<float> scales(static_cast<size_t>(columns), -1.0f);
   struct {

@@ -78,8 +78,7 @@ class GpuHarness : public test::Harness {
                                    const ProductKernel& product, DType) const override {
     const int64_t inputs = product.inputs, padded = Packing::padded_inputs(inputs);
     std::vector<float> rows(static_cast<size_t>(packed_elements(product.packing, inputs)));
-    for (int64_t column = 0; column < tile_count(product.packing) * product.packing.tile;
-         ++column) {
+    for (int64_t column = 0; column < packed_columns(product.packing); ++column) {
       const int64_t output = packed_output(product.packing, column);
       for (int64_t i = 0; i < inputs && output >= 0; ++i) {
         const int64_t from =

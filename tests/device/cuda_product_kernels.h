@@ -127,7 +127,7 @@ class CudaProductKernels : public testing::Test {
     TensorView view(blocks.data(), format, Shape{outputs, inputs});
     if (!order.empty()) view.input_order = order.data();
     for (int64_t o = 0; o < outputs; ++o) decode_row(view, o, values.data() + o * inputs);
-    const int64_t groups = tile_count(packing) * packing.tile / CudaSlot::kColumns;
+    const int64_t groups = packed_columns(packing) / CudaSlot::kColumns;
     const auto bytes = static_cast<size_t>(cuda_group_bytes(format, inputs));
     std::vector<std::byte> slots(static_cast<size_t>(groups) * bytes);
     for (int64_t group = 0; group < groups; ++group) {

@@ -59,7 +59,6 @@ extern char __stop_simt_shared[] __attribute__((weak, visibility("hidden")));
 #define __forceinline__ inline
 #define __restrict__
 #define __launch_bounds__(...)
-#define __maxnreg__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static __attribute__((section("simt_shared")))
 

@@ -50,7 +50,7 @@ inline std::vector<float> packed(const std::vector<float>& matrix, WeightLayout 
                                  DType dtype) {
   const int64_t padded = Packing::padded_inputs(inputs);
   std::vector<float> result(static_cast<size_t>(packed_elements(packing, inputs)));
-  for (int64_t column = 0; column < tile_count(packing) * packing.tile; ++column) {
+  for (int64_t column = 0; column < packed_columns(packing); ++column) {
     const int64_t source = packed_output(packing, column);
     for (int64_t i = 0; i < inputs && source >= 0; ++i) {
       const int64_t from =
@@ -227,11 +227,11 @@ class Harness {
       x = static_cast<const float*>(args.buffers[product.x]);
     }
     const Packing& packing = product.packing;
-    const int64_t pitch = tile_count(packing) * packing.tile + 5;
+    const int64_t pitch = packed_columns(packing) + 5;
     const auto outputs = static_cast<int64_t>(weight_.size()) / product.inputs;
     std::vector<float> products(static_cast<size_t>(rows * pitch), kNan);
     for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < tile_count(packing) * packing.tile; ++c) {
+      for (int64_t c = 0; c < packed_columns(packing); ++c) {
         const int64_t column = packed_output(packing, c);
         double sum = 0;
         for (int64_t i = 0; i < product.inputs && column >= 0; ++i) {

@@ -23,6 +23,7 @@ constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers
 // Weights in blocks, one row:
 constexpr int64_t kFewTurns = 4;   // of a block
 constexpr int64_t kMostSlots = 4;  // of a warp, if there are warps enough
+constexpr int64_t kMostWarps = 16;
 // Shared memory of a block, static and asked for: the least that any GPU from sm_80 on has.
 constexpr int64_t kMostShared = 98 * 1024;
 constexpr int64_t kMostStaticShared = 48 * 1024 - 512;  // beside what sums over a block take
@@ -100,8 +101,8 @@ int64_t laps_of_one_row(WeightFormat format, int64_t turns, int64_t together, in
     const int64_t asked = turns > kFewTurns ? kAsked : kAskedOfFew;
     return std::clamp(ceil_div(asked, together * group_bytes), int64_t{2}, kMostLaps);
   }
-  // Nothing else of a multiprocessor loads beside a block alone; and codes of fewer than eight bits
-  // take longer to multiply than to load.
+  // A block alone asks for all it has, because no other loads meanwhile, but not for so little as
+  // two groups. Codes of fewer than eight bits take longer to multiply than to load.
   if (together == 1) return turns > 2 ? turns : 1;
   return block_parts(format).bits == 8 ? turns - 1 : 1;
 }
@@ -116,7 +117,7 @@ struct OneRowShare {
 // warp. Half of the warps are enough where many groups hide each other's ends, and blocks of floats
 // fit better so if some multiprocessors have one of them and others two.
 OneRowShare one_row_share(int64_t slots, int64_t groups, bool floats) {
-  constexpr int64_t kMostWarps = 16, kFewestWarps = 4, kTogether = 2, kFewGroups = 3;
+  constexpr int64_t kFewestWarps = 4, kTogether = 2, kFewGroups = 3;
   const int64_t rounds = ceil_div(groups, kTogether * kCudaMultiprocessors);
   const bool few = groups <= kFewGroups * kCudaMultiprocessors;
   const bool uneven = rounds == 1 && groups > kCudaMultiprocessors;
@@ -133,7 +134,7 @@ OneRowShare one_row_share(int64_t slots, int64_t groups, bool floats) {
 // blocks take them one behind the other, and ask ahead for as much as is worth it.
 bool of_one_row(const ProductKernel& product, const Sizes& sizes,
                 const KernelBuffer::Blocks& blocks, CudaProductShape& shape) {
-  constexpr int64_t kMostSums = 16 * (2 * 16 + 1) * 4 + 2 * 16 * 4;  // bytes, of 16 warps
+  constexpr int64_t kMostSums = kMostWarps * (2 * 16 + 1) * 4 + 2 * 16 * 4;  // bytes
   constexpr int64_t kMostTogether = 16;  // blocks that any GPU has room for
   const bool floats = block_parts(blocks.format).is_float;
   const int64_t slots = CudaSlot::count(sizes.pitch), groups = sizes.columns / CudaSlot::kColumns;
@@ -156,9 +157,11 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
   // The next kernel's blocks begin beside these where registers are left for them. Half of all are
-  // too few for a thread of many slots.
-  if (shape.threads == kThreadsTogether && shape.pieces > 2) {
-    shape.registers = 96;
+  // too few for warps of three slots or more, and three quarters of all enough for seven. Few turns
+  // are faster with what a compiler takes.
+  const bool alone = shape.blocks <= kCudaMultiprocessors && shape.threads == kThreadsTogether;
+  if (alone && shape.pieces > 2 && shape.pieces < 8) {
+    shape.registers = 3 * 65536 / 4 / kThreadsTogether;
   } else if (shape.pieces <= kMostSlots && (shape.turns == 1 || shape.turns > kFewTurns)) {
     const int64_t most = std::min(2 * kThreadsTogether / shape.threads, kMostTogether);
     shape.together = std::max(shape.together, most);
@@ -174,7 +177,7 @@ bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t r
   constexpr int64_t kColumns = 64, kRowsOfOneLoader = 32, kMostRowsOfSplits = 32,
                     kFewestBlocks = 96, kSplitsAtMost = 8;
   constexpr int64_t kRingBytes = 100 * 1024, kAlignment = 1024, kBarrierBytes = 16;
-  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const int64_t columns = packed_columns(product.packing);
   const bool fits = kernel.buffers[product.weight].dtype != DType::kF32;
   if (kernel.target != "sm_90a" || !fits || rows > kCudaWarpgroupRows || columns % kColumns != 0 ||
       product.inputs % kCudaTensorRun != 0 || library_product(kernel, product).direct) {
@@ -195,7 +198,7 @@ bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t r
   return true;
 }
 
-// Blocks that a multiprocessor has registers for, none of which is spilled.
+// Blocks whose registers a multiprocessor holds without spills, at most five.
 int64_t held_together(const CudaProductShape& shape) {
   constexpr int64_t kRegisters = 65536, kMostTogether = 5;
   const int64_t of_thread = 64 + 5 * shape.columns * shape.pieces / 2;
@@ -205,7 +208,7 @@ int64_t held_together(const CudaProductShape& shape) {
 // One round of blocks that all fit the GPU at once, each for columns one behind the other, rather
 // than a few rounds: a block asks for its next weights before it sums what it has multiplied, and a
 // new one would begin with nothing. Where all have one turn, registers are left for a block of the
-// next kernel. False if there would be too many turns.
+// next kernel. False if there would be too many turns, or not even one block fits.
 bool take_turns(CudaProductShape& shape) {
   constexpr int64_t kMostTurns = 6;
   const int64_t fit = held_together(shape);
@@ -237,16 +240,16 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
                                 static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
   }
   // Two columns of what a thread has must fit its registers; of few inputs, no threads are idle.
-  // Where blocks take turns, few pieces of two columns, or four columns, keep loads in flight.
-  const bool turning = sizes.known_one && sizes.element == 2;
+  // A single known row has few pieces of two columns, or four columns: these keep loads in flight.
+  const bool one_row = sizes.known_one && sizes.element == 2;
   const bool few = sizes.element == 2 && sizes.pitch < kFewInputs;
   const bool crowds = 2 * pieces() > kMostHeld;
   const bool shared_out =
       shape.rows == 1 && (few || crowds) &&
-      ((turning && crowds && share_out(units, 32, kFewPieces, kManyWarps, shape)) ||
+      ((one_row && crowds && share_out(units, 32, kFewPieces, kManyWarps, shape)) ||
        share_out(units, 32, kMostHeld / 2, kWarps, shape) ||
        share_out(units, 32, kMostHeld / 2, kMoreWarps, shape));
-  if (turning && !shared_out && kFourColumns * pieces() > kMostHeld) {
+  if (one_row && !shared_out && kFourColumns * pieces() > kMostHeld) {
     const auto fits = [&](int64_t warps) {
       const int64_t of_thread = ceil_div(units, warps * 32);
       return kFourColumns * of_thread <= kMostHeld && 8 * (warps * 32 * of_thread - units) <= units;
@@ -265,11 +268,11 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   shape.columns = kMostColumns;
   while (shape.columns > 2 &&
          (shape.columns * shape.pieces > kMostHeld || shape.columns * shape.rows > kMostSums ||
-          sizes.columns / shape.columns < kFewestBlocks || (turning && held_together(shape) < 2))) {
+          sizes.columns / shape.columns < kFewestBlocks || (one_row && held_together(shape) < 2))) {
     shape.columns /= 2;
   }
   shape.blocks = sizes.columns / shape.columns;
-  const bool at_once = turning && pieces() == shape.pieces;
+  const bool at_once = one_row && pieces() == shape.pieces;
   if (at_once && take_turns(shape)) return shape;
   const bool many = sizes.pitch >= kManyInputs && (shape.columns > 2 || shape.threads > 128);
   if (shape.rows == 1 && (many || sizes.element == 4)) {
@@ -297,7 +300,7 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
       static_cast<uint64_t>(std::clamp<int64_t>(known.value_or(kProductRows), 1, kProductRows));
   const Sizes sizes{.element = static_cast<int64_t>(dtype_size_bytes(dtype)),
                     .pitch = Packing::padded_inputs(product.inputs),
-                    .columns = tile_count(product.packing) * product.packing.tile,
+                    .columns = packed_columns(product.packing),
                     .rows = static_cast<int64_t>(std::bit_ceil(rows)),
                     .known_one = known == 1};
   const int64_t most = cuda_most_tensor_rows(kernel, product);
@@ -340,7 +343,7 @@ int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKerne
   }
   if (shape.form == CudaProductForm::kTiles) return cuda_tile_workspace(shape, product, rows);
   if (shape.splits == 1) return 0;
-  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const int64_t columns = packed_columns(product.packing);
   const int64_t launched = std::max(ceil_div(rows, shape.rows), int64_t{1}) * shape.rows;
   return shape.splits * launched * (columns + shape.blocks);  // sums; squares for a norm
 }

@@ -249,6 +249,7 @@ TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
       for (const auto& [rows, outputs] : std::vector<std::pair<int64_t, int64_t>>{{1, kOutputs},
                                                                                   {1, 4240},
                                                                                   {1, 16'384},
+                                                                                  {1, 57'344},
                                                                                   {1, 128'256},
                                                                                   {8, kOutputs},
                                                                                   {12, kOutputs},
@@ -267,10 +268,13 @@ TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
           const int64_t own = one ? 16 * 33 * 4 + 128 : cuda_block_sums_bytes(shape);
           EXPECT_LE(own + shape.shared_bytes, (target == "sm_90a" ? 227 : 99) * 1024);
           EXPECT_GE(shape.threads / 32 * shape.pieces * shape.splits, slots);
-          const int64_t columns = tile_count(product.packing) * product.packing.tile;
+          const int64_t columns = packed_columns(product.packing);
           if (one) {
             EXPECT_GE(shape.blocks * shape.turns * shape.columns, columns);
             EXPECT_LE(shape.laps, shape.turns);
+            EXPECT_LE(
+                shape.registers * shape.threads * ceil_div(shape.blocks, kCudaMultiprocessors),
+                65536);
             const int64_t together = ceil_div(shape.blocks, kCudaMultiprocessors);
             if (target == "sm_90a" && shape.turns > 1) {
               EXPECT_LE(together * (own + shape.shared_bytes + 1024), 228 * 1024);

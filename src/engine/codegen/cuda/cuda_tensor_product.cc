@@ -275,6 +275,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
 
 }  // namespace
 
+namespace {
+
+// BOUNDS of a kernel's registers. Compilers before CUDA 12.4 have no bound on a thread's: there as
+// many threads share a multiprocessor's.
+std::string bounds_text(const CudaProductShape& shape) {
+  if (shape.registers == 0) {
+    return fmt::format("#define BOUNDS __launch_bounds__(THREADS, {})\n", shape.together);
+  }
+  return fmt::format(
+      "#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1204\n"
+      "#define BOUNDS __maxnreg__({})\n"
+      "#else\n"
+      "#define BOUNDS __launch_bounds__({}, 1)\n"
+      "#endif\n",
+      shape.registers, 65536 / shape.registers / 32 * 32);
+}
+
+}  // namespace
+
 std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& kernel,
                                   const ProductKernel& product) {
   const DType weight = kernel.buffers[product.weight].dtype;
@@ -282,16 +301,12 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
   if (shape.form == CudaProductForm::kOneRow) {
     return fmt::format(
                "\nenum {{ PIECES = {}, WHOLE = 0, COLUMNS = {}, LAPS = {}, BLOCKS = {}, "
-               "TURNS = {}, EVEN = {} }};\n#define BOUNDS {}\n",
-               shape.pieces, tile_count(product.packing) * product.packing.tile, shape.laps,
-               shape.blocks, shape.turns,
-               shape.threads / 32 * shape.pieces == CudaSlot::count(product.inputs) ? 1 : 0,
-               shape.registers != 0
-                   ? fmt::format("__maxnreg__({})", shape.registers)
-                   : fmt::format("__launch_bounds__(THREADS, {})", shape.together)) +
-           element;
+               "TURNS = {}, EVEN = {} }};\n",
+               shape.pieces, packed_columns(product.packing), shape.laps, shape.blocks, shape.turns,
+               shape.threads / 32 * shape.pieces == CudaSlot::count(product.inputs) ? 1 : 0) +
+           bounds_text(shape) + element;
   }
-  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const int64_t columns = packed_columns(product.packing);
   const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
   const int64_t run = in_blocks ? CudaSlot::kInputs : kCudaTensorRun;
   const int64_t pitch = Packing::padded_inputs(product.inputs), runs = (pitch + run - 1) / run;

@@ -103,7 +103,7 @@ bool cuda_by_tiles(const Kernel& kernel, const ProductKernel& product, int64_t r
     return false;
   }
   const int64_t tiles = ceil_div(rows, kMostTileRows);
-  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const int64_t columns = packed_columns(product.packing);
   shape = {.form = CudaProductForm::kTiles,
            .threads = kTileThreads,
            .rows = ceil_div(rows, tiles * kGrain) * kGrain,

@@ -335,8 +335,8 @@ std::string cuda_tile_constants(const CudaProductShape& shape, const ProductKern
              "\nenum {{ COLUMNS = {}, GRAIN = {}, RUN = {}, RUNS = PITCH / RUN, STAGES = {}, "
              "PART_PITCH = GRAIN + 4, COUNTERS = {}, X_AT = COUNTERS, COLUMN_TILES = {}, WHOLE = 1 "
              "}};\n",
-             tile_count(product.packing) * product.packing.tile, shape.columns, kCudaTensorRun,
-             shape.laps, kCudaCounters, shape.blocks) +
+             packed_columns(product.packing), shape.columns, kCudaTensorRun, shape.laps,
+             kCudaCounters, shape.blocks) +
          cuda_tensor_text("bf16");
 }
 

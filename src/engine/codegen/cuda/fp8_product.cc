@@ -216,7 +216,7 @@ std::optional<std::string> why_not_fp8(const Kernel& kernel, const ProductKernel
   if (codes && weight.blocks->ordered) return "inputs in an order of their own";
   if (product.rows.power(1) == 0 || kernel.dims.q_len == 1)
     return "not of all positions of a prompt";
-  const int64_t outputs = tile_count(product.packing) * product.packing.tile;
+  const int64_t outputs = packed_columns(product.packing);
   const bool even = product.packing.segments[0] % kFp8Multiple == 0;
   if (product.inputs % kFp8Multiple != 0 || (product.packing.segments.size() == 1 && !even)) {
     return fmt::format(
@@ -280,7 +280,7 @@ std::string fp8_prologue_text(const Kernel& kernel, const ProductKernel& product
 std::string fp8_epilogue_text(const Kernel& kernel, const ProductKernel& product) {
   const UnitBlocks block = *unit_row_block(kernel, product);
   const int64_t width = product.packing.segments[0];
-  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const int64_t columns = packed_columns(product.packing);
   return fmt::format(fmt::runtime(kFp8Epilogue), fmt::arg("threads", block.threads),
                      fmt::arg("each", block.each), fmt::arg("columns", kUnitColumns),
                      fmt::arg("values", kUnitColumns * width / columns), fmt::arg("width", width),

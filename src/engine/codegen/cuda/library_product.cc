@@ -315,7 +315,7 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
 
 std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
   if (unit_epilogue_blocks(kernel, product)) return unit_epilogue_text(kernel, product);
-  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const int64_t columns = packed_columns(product.packing);
   // For few rows it is defined on fp32 products.
   const bool defined = kernel.buffers[product.weight].dtype == DType::kF32;
   return (defined ? "" : cuda_epilogue_row(in_library_types(kernel, product), product, true)) +

@@ -257,7 +257,7 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
                        const CudaProductShape& shape) {
   const DType dtype = kernel.buffers[product.weight].dtype;
   const auto& blocks = kernel.buffers[product.weight].blocks;
-  const int64_t groups = tile_count(product.packing) * product.packing.tile / CudaSlot::kColumns;
+  const int64_t groups = packed_columns(product.packing) / CudaSlot::kColumns;
   const std::string sizes = fmt::format(
       "\ntypedef {} weight_t;\n"
       "enum {{ INPUTS = {}, PITCH = {}, ROWS = {}, WEIGHT = {}, NORMED = {}, VECTOR = 16 / "
@@ -280,7 +280,7 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
          fmt::format(
              "enum {{ COLUMNS = {}, HELD = {}, TOGETHER = {}, TURNS = {}, ALL_COLUMNS = {} }};",
              shape.columns, shape.pieces, shape.together, shape.turns,
-             tile_count(product.packing) * product.packing.tile) +
+             packed_columns(product.packing)) +
          std::string(kHeldConstants);
 }
 

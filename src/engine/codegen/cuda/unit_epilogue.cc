@@ -200,7 +200,7 @@ std::vector<UnitLoop> unit_loops(const Kernel& kernel, const ProductKernel& prod
 }
 
 int64_t units_of(const ProductKernel& product) {
-  return tile_count(product.packing) * product.packing.tile / kUnitColumns;
+  return packed_columns(product.packing) / kUnitColumns;
 }
 
 // Threads and units of each so that few threads have nothing to do behind the last unit; of equal

@@ -189,7 +189,7 @@ ProductPanels::ProductPanels(const Weights& weights, const WeightSource& source,
   const Outputs outputs(tensors_, readers_, layout);
   assert(outputs.outputs() ==
          std::accumulate(packing.segments.begin(), packing.segments.end(), int64_t{0}));
-  count_ = tile_count(packing) * packing.tile / kPanel;
+  count_ = packed_columns(packing) / kPanel;
   bytes_ = static_cast<size_t>(packed_elements(packing, outputs.inputs()) / count_) *
            dtype_size_bytes(outputs.dtype());
   const auto format = blocks();

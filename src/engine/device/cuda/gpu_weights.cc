@@ -78,7 +78,7 @@ Result<GpuBlock> GpuWeights::product(const WeightSource& source, const WeightBin
   }
   // Where block_slots.h has it: a kernel's columns are those of the panels.
   if (!order.empty()) {
-    assert(panels.count() * Packing::kPanel == tile_count(packing) * packing.tile);
+    assert(panels.count() * Packing::kPanel == packed_columns(packing));
     ASSAY_CHECK(driver_.upload(block.address() + panels_bytes, std::as_bytes(order)));
   }
   return block;

@@ -25,10 +25,6 @@ const ProductKernel* product_in(const Kernel& kernel) {
   return product != nullptr && may_have_many_rows(kernel, *product) ? product : nullptr;
 }
 
-int64_t packed_columns(const ProductKernel& product) {
-  return tile_count(product.packing) * product.packing.tile;
-}
-
 // Which values may be narrow, and of which type.
 class Narrowing {
  public:
@@ -152,10 +148,10 @@ Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
       x_bytes = std::max(x_bytes, row_elements * Packing::padded_inputs(product->inputs));
     }
     if (!parts.direct) {
-      product_bytes = std::max(product_bytes, row_elements * packed_columns(*product));
+      product_bytes = std::max(product_bytes, row_elements * packed_columns(product->packing));
     }
     if (planned.kernel.buffers[product->weight].blocks && !parts.fp8) {
-      decoded_bytes = std::max(decoded_bytes, packed_columns(*product) * element *
+      decoded_bytes = std::max(decoded_bytes, packed_columns(product->packing) * element *
                                                   Packing::padded_inputs(product->inputs));
     }
   }
@@ -196,11 +192,11 @@ std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& di
                 .fp8 = parts.fp8,
                 .fast_sums = parts.fp8 && library_.fp8().fast_sums,
                 .rows = product->rows.value(dims),
-                .outputs = packed_columns(*product),
+                .outputs = packed_columns(product->packing),
                 .inputs = product->inputs,
                 .x_pitch = parts.prologue && !parts.fp8 ? padded : product->inputs,
                 .weight_pitch = padded,
-                .out_pitch = packed_columns(*product)};
+                .out_pitch = packed_columns(product->packing)};
   if (parts.direct) {
     shape.outputs = shape.out_pitch = product->packing.segments[0];
     shape.out_dtype = kernel.buffers[parts.direct->out].dtype;

@@ -19,8 +19,8 @@ constexpr int64_t kGranted = 47 * 1024;  // that a block may have beside its own
 // Percent of the memory that is shared while a step of one row runs attention. Its other kernels
 // keep their cache: where all asked for memory, a step took 0.05 ms more.
 constexpr int kAttentionPercent = 44;
-// Likewise while a step whose other kernels fill that memory runs a long product whose weights go
-// through the cache: so much is gained that changing the shares costs less.
+// Likewise while a step whose other kernels fill that memory runs one row's long product whose
+// weights go through the cache, such as a head: it gains more than changing the shares costs.
 constexpr int kLongProductPercent = 14;
 
 namespace {
@@ -28,9 +28,9 @@ namespace {
 bool is_long(const Kernel& kernel, const CudaForm& form) {
   constexpr int64_t kLong = 64 << 20;  // elements of the weight
   const auto* product = std::get_if<ProductKernel>(&kernel.body);
-  return product != nullptr && !form.library && form.product.form == CudaProductForm::kHeld &&
-         !kernel.buffers[product->weight].blocks &&
-         product->inputs * tile_count(product->packing) * product->packing.tile >= kLong;
+  return product != nullptr && form.product.form == CudaProductForm::kHeld &&
+         form.product.rows == 1 && !form.library && !kernel.buffers[product->weight].blocks &&
+         product->inputs * packed_columns(product->packing) >= kLong;
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class StepForms {
   struct Loaded {
     Module module = nullptr;
     std::string sha256;    // of the text
-    bool is_long = false;  // a product that takes most of the cache for its weights
+    bool is_long = false;  // a long product that reads its weight through the cache
   };
   // Loaded modules by kernel; of a kernel by form, narrowness of values, and streams().
   std::vector<std::map<std::tuple<CudaForm, bool, bool>, Loaded>> loaded_;

@@ -30,7 +30,7 @@ constexpr int64_t kMostRows = 4;  // that share a cell's values in registers
 // own prefetching keeps up with few formats (docs/engine-figures.md, "Weights in blocks").
 template <int64_t bytes>
 HWY_INLINE void ask_ahead(const uint8_t* from) {
-  constexpr int64_t kLine = 64, kAhead = 8192;  // half or a quarter of it reaches less
+  constexpr int64_t kLine = 64, kAhead = 8192;  // a quarter of it, or four times it, reaches less
   for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(from + kAhead + i);
 }
 
