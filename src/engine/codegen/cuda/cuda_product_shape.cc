@@ -157,11 +157,11 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
   // The next kernel's blocks begin beside these where registers are left for them. Half of all are
-  // too few for warps of three slots or more, and three quarters of all enough for seven. Few turns
-  // are faster with what a compiler takes.
+  // too few for warps of three slots or more, and three quarters of all enough for seven. Blocks
+  // of two to four turns are faster with as many as the compiler takes.
   const bool alone = shape.blocks <= kCudaMultiprocessors && shape.threads == kThreadsTogether;
   if (alone && shape.pieces > 2 && shape.pieces < 8) {
-    shape.registers = 3 * 65536 / 4 / kThreadsTogether;
+    shape.registers = 3 * kCudaRegisters / 4 / kThreadsTogether;
   } else if (shape.pieces <= kMostSlots && (shape.turns == 1 || shape.turns > kFewTurns)) {
     const int64_t most = std::min(2 * kThreadsTogether / shape.threads, kMostTogether);
     shape.together = std::max(shape.together, most);
@@ -200,9 +200,9 @@ bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t r
 
 // Blocks whose registers a multiprocessor holds without spills, at most five.
 int64_t held_together(const CudaProductShape& shape) {
-  constexpr int64_t kRegisters = 65536, kMostTogether = 5;
+  constexpr int64_t kMostTogether = 5;
   const int64_t of_thread = 64 + 5 * shape.columns * shape.pieces / 2;
-  return std::min(kRegisters / (shape.threads * of_thread), kMostTogether);
+  return std::min(kCudaRegisters / (shape.threads * of_thread), kMostTogether);
 }
 
 // One round of blocks that all fit the GPU at once, each for columns one behind the other, rather

@@ -41,6 +41,8 @@ constexpr int64_t kCudaWarpgroupRows = 64;
 // multiply llama3.1-8b's products in less time from 1,100 to 2,000 rows on.
 constexpr int64_t kCudaTileRows = 1024;
 
+constexpr int64_t kCudaRegisters = 65536;  // of a multiprocessor
+
 struct CudaProductShape {
   CudaProductForm form = CudaProductForm::kHeld;
   int64_t threads = 128;

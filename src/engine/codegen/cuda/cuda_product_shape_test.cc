@@ -138,7 +138,7 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
     if (inputs > 8192) {
       EXPECT_LE(one.threads * one.pieces * 8, inputs * 8 / 7) << inputs;
     }
-    EXPECT_GE(65536 / (one.together * one.threads), 4 * one.columns * one.pieces + 48)
+    EXPECT_GE(kCudaRegisters / (one.together * one.threads), 4 * one.columns * one.pieces + 48)
         << inputs << ": registers of a thread, beside those of its weights";
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
     EXPECT_LE(few.shared_bytes, 99 * 1024 - 1024) << inputs;
@@ -274,7 +274,7 @@ TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
             EXPECT_LE(shape.laps, shape.turns);
             EXPECT_LE(
                 shape.registers * shape.threads * ceil_div(shape.blocks, kCudaMultiprocessors),
-                65536);
+                kCudaRegisters);
             const int64_t together = ceil_div(shape.blocks, kCudaMultiprocessors);
             if (target == "sm_90a" && shape.turns > 1) {
               EXPECT_LE(together * (own + shape.shared_bytes + 1024), 228 * 1024);

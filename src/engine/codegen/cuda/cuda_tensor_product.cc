@@ -273,10 +273,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
 }
 )";
 
-}  // namespace
-
-namespace {
-
 // BOUNDS of a kernel's registers. Compilers before CUDA 12.4 have no bound on a thread's: there as
 // many threads share a multiprocessor's.
 std::string bounds_text(const CudaProductShape& shape) {
@@ -289,7 +285,7 @@ std::string bounds_text(const CudaProductShape& shape) {
       "#else\n"
       "#define BOUNDS __launch_bounds__({}, 1)\n"
       "#endif\n",
-      shape.registers, 65536 / shape.registers / 32 * 32);
+      shape.registers, kCudaRegisters / shape.registers / 32 * 32);
 }
 
 }  // namespace
