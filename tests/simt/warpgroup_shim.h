@@ -45,9 +45,13 @@ static void ptx_cp_async_mbarrier_arrive_noinc_shared__cta_b64(unsigned address)
   simt_copies().deliver(simt_copies().groups + 1);
   ptx_mbarrier_arrive_shared__cta_b64(address);
 }
+static void ptx_mbarrier_test_wait_parity_shared__cta_b64(unsigned& come, unsigned address,
+                                                          unsigned parity) {
+  come = (simt_barrier(address).phase & 1) != parity;
+}
 static void ptx_mbarrier_try_wait_parity_shared__cta_b64(unsigned& come, unsigned address,
                                                          unsigned parity) {
-  come = (simt_barrier(address).phase & 1) != parity;
+  ptx_mbarrier_test_wait_parity_shared__cta_b64(come, address, parity);
   if (!come) simt_state->yield();
 }
 static void ptx_fence_proxy_async_shared__cta() {}

@@ -49,7 +49,7 @@ __device__ __forceinline__ void put_row(const Args& args, long row, const T* fro
 )";
 
 // Sixteen warps, four warpgroups, have 16 columns each, whose weights they take apart in registers,
-// 16 inputs at a time, while the products of those before run. A stage of the ring has 128 inputs
+// 32 inputs at a time, while the products of those before run. A stage of the ring has 128 inputs
 // of the rows, which the first warp asks for once all have multiplied what was there, and a slot of
 // each warp, which it asks for itself, at first before the kernels ahead have ended. A further warp
 // for that would halve everybody's registers on one of the multiprocessor's four parts.
@@ -80,15 +80,29 @@ __device__ __forceinline__ unsigned cell_line(const char* slot, int cell, int co
   if (HALVES == 2) return pack(factor, scales.factor[HALVES - 1] * unit);
   return pack(factor, OFFSETS ? scales.offset[0] * (1.0f / 65536) : factor * -__uint_as_float(1u << 23));
 }
+// One of a word's halves twice. Told so, the assembler reads the half where it is used, without an instruction that copies it.
+__device__ __forceinline__ unsigned twice(unsigned word, bool upper) {
+  unsigned short halves[2];
+  unsigned both;
+  asm("mov.b32 {%0, %1}, %2;" : "=h"(halves[0]), "=h"(halves[1]) : "r"(word));
+  asm("mov.b32 %0, {%1, %1};" : "=r"(both) : "h"(halves[upper]));
+  return both;
+}
+// The first and the third byte as numbers of their 16 bits. Bytes with a sign get 128 more, by the same instruction.
+__device__ __forceinline__ unsigned byte_numbers(unsigned bytes) {
+  if (OFFSETS) return bytes & 0x00ff00ffu;
+  unsigned two;
+  asm("lop3.b32 %0, %1, %2, %3, 0x28;" : "=r"(two) : "r"(bytes), "r"(0x00800080u), "r"(0x00ff00ffu));  // (a ^ b) & c
+  return two;
+}
 // The words of the left operand of 16 of a cell's inputs, the first or the others, of columns lane / 4 and 8 more, in the order
 // of the rows.
 __device__ __forceinline__ void half_values(const CellCodes& codes, const unsigned (&lines)[2], int half, unsigned (&values)[4]) {
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const unsigned line = lines[i % 2], factor = __byte_perm(line, line, HALVES == 2 && half == 1 ? 0x3232 : 0x1010);
-    const unsigned offset = HALVES == 2 ? times_and_more(factor, 0x80808080u, 0x80008000u) : __byte_perm(line, line, 0x3232);
-    const unsigned bytes = OFFSETS ? codes.of[half * 2 + i % 2] : codes.of[half * 2 + i % 2] ^ 0x80808080u;
-    const unsigned two = (i < 2 ? bytes : bytes >> 8) & 0x00ff00ffu;
+    const unsigned line = lines[i % 2], factor = twice(line, HALVES == 2 && half == 1);
+    const unsigned offset = HALVES == 2 ? times_and_more(factor, 0x80808080u, 0x80008000u) : twice(line, true);
+    const unsigned bytes = codes.of[half * 2 + i % 2], two = byte_numbers(i < 2 ? bytes : bytes >> 8);
     values[i] = ZEROS ? times_and_more(times_and_more(two, UNIT * 0x00800080u, offset), factor, 0x80008000u) : times_and_more(two, factor, offset);
   }
 }
@@ -116,15 +130,30 @@ __device__ __forceinline__ Place place_of(int of_rows, int at) {
 __device__ __forceinline__ int run_of(const Place& of) { return of.rows * RUNS + of.slot * 2; }
 __device__ __forceinline__ int rows_bytes(int run) { return RUNS % 2 == 1 && run % RUNS == RUNS - 1 ? ROWS_BYTES / 2 : (int)ROWS_BYTES; }
 
-// One thread of each warp calls it; that of the first warp announces the bytes of the rows too. A group of columns behind the
-// last keeps what its place had before: nobody reads its sums.
-__device__ __forceinline__ void ask_weights(const Args& args, unsigned shared, const Place& of, int stage, int warp) {
-  const int group = of.columns * WARPS + warp;
-  const bool there = group < COLUMNS / 16;
-  arrive_expecting(full(shared, stage), (there ? (int)SLOT_BYTES : 0) + (warp == 0 ? rows_bytes(run_of(of)) : 0));
-  if (!there) return;
-  ask_bulk(shared + stage * STAGE_BYTES + ROWS_BYTES + warp * SLOT_BYTES,
-           (const char*)args.buffers[WEIGHT] + ((long)group * SLOTS + of.slot) * SLOT_BYTES, SLOT_BYTES, full(shared, stage));
+// What one thread of each warp asks for: the slot, of the tile that ends before `behind`, and where the warp's weights of it lie,
+// if it has columns there.
+struct Asking {
+  int slot, behind;
+  const char* weights;
+  bool there;
+};
+// The thread of the first warp announces the bytes of the rows too. A group of columns behind the last keeps what its place had
+// before: nobody reads its sums.
+__device__ __forceinline__ void ask_weights(const Args& args, unsigned shared, int of_rows, int warp, int stage, Asking& next) {
+  if (next.slot == next.behind) {
+    const Place of = place_of(of_rows, next.slot);
+    const int group = of.columns * WARPS + warp;
+    next.there = COLUMNS % GRAIN == 0 || group < COLUMNS / 16;
+    next.weights = (const char*)args.buffers[WEIGHT] + ((long)group * SLOTS + of.slot) * SLOT_BYTES;
+    next.behind += SLOTS - of.slot;
+  }
+  const bool half = RUNS % 2 == 1 && next.slot + 1 == next.behind;
+  const int of_weights = next.there ? (int)SLOT_BYTES : 0;
+  arrive_expecting(full(shared, stage), of_weights + (warp == 0 ? ROWS_BYTES / (half ? 2 : 1) : 0));
+  if (next.there) {
+    ask_bulk(shared + stage * STAGE_BYTES + ROWS_BYTES + warp * SLOT_BYTES, next.weights, SLOT_BYTES, full(shared, stage));
+  }
+  ++next.slot, next.weights += SLOT_BYTES;
 }
 __device__ __forceinline__ void ask_rows(const Args& args, unsigned shared, int run, int stage) {
   ask_bulk(shared + stage * STAGE_BYTES, tiled_rows(args) + (long)run * (ROWS * 128), rows_bytes(run), full(shared, stage));
@@ -133,36 +162,44 @@ __device__ __forceinline__ void ask_rows(const Args& args, unsigned shared, int 
 // The block's slots, the stage of the next one, and how often that has been filled before. Weights are asked for STAGES slots
 // ahead, and rows a slot less.
 struct Ring { int begin, end, stage, turn; };
+// Warps wait for their own instructions more than for the tensor cores. So what they need comes early: whether the next slot is
+// there, a cell's codes while those before are taken apart, and the factors of all cells at a time.
 __device__ __forceinline__ void multiply_slots(const Args& args, unsigned shared, int of_rows, int warp, int first,
-                                               int last, Ring& at, float (&sums)[OWN]) {
-  unsigned words[4][4];
+                                               int last, Ring& at, Asking& asking, float (&sums)[OWN]) {
+  unsigned words[2][2][4];
+  bool there = has_come(full(shared, at.stage), at.turn);
   #pragma unroll 1
   for (int slot = first; slot < last; ++slot) {
-    const int before = at.stage == 0 ? STAGES - 1 : at.stage - 1;
-    await(full(shared, at.stage), at.turn);
+    const int before = at.stage == 0 ? STAGES - 1 : at.stage - 1, behind = at.stage + 1 == STAGES ? 0 : at.stage + 1;
+    if (!there) await(full(shared, at.stage), at.turn);
     const char* own = memory_at(shared) + at.stage * STAGE_BYTES + ROWS_BYTES + warp * SLOT_BYTES;
-    const unsigned long rows = matrix_at(shared + at.stage * STAGE_BYTES);
-    unsigned own_lines[2];  // of cell lane % 4
+    const unsigned rows = matrix_word(shared + at.stage * STAGE_BYTES);
+    const int lane = lane_of_thread();
+    CellCodes codes[2];
+    cell_codes(own, 0, lane, codes[0]);
+    unsigned own_lines[2], lines[4][2];  // its own are of cell lane % 4
     #pragma unroll
-    for (int c = 0; c < 2; ++c) own_lines[c] = cell_line(own, lane_of_thread() % 4, lane_of_thread() / 4 + c * 8);
+    for (int c = 0; c < 2; ++c) own_lines[c] = cell_line(own, lane % 4, lane / 4 + c * 8);
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) lines[i / 2][i % 2] = __shfl_sync(~0u, own_lines[i % 2], lane / 4 * 4 + i / 2);
     #pragma unroll
     for (int cell = 0; cell < 4; ++cell) {
       if (RUNS % 2 == 1 && cell == 2 && slot % SLOTS == SLOTS - 1) break;
-      CellCodes codes;
-      cell_codes(own, cell, lane_of_thread(), codes);
-      unsigned lines[2];
+      if (cell < 3) cell_codes(own, cell + 1, lane, codes[(cell + 1) % 2]);
+      unsigned (&left)[2][4] = words[cell % 2];
       #pragma unroll
-      for (int c = 0; c < 2; ++c) lines[c] = __shfl_sync(~0u, own_lines[c], lane_of_thread() / 4 * 4 + cell);
+      for (int half = 0; half < 2; ++half) half_values(codes[cell % 2], lines[cell], half, left[half]);
+      begin_products();
       #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        unsigned (&left)[4] = words[cell % 2 * 2 + half];
-        half_values(codes, lines, half, left);
-        begin_products();
-        multiply_weights(sums, left[0], left[1], left[2], left[3], rows + (cell / 2 * (ROWS * 128) + cell % 2 * 64 + half * 32) / 16);
-        end_products();
-        await_products<3>(sums);  // the words of the product before these are free
+        const unsigned (&a)[4] = left[half];
+        multiply_weights(sums, a[0], a[1], a[2], a[3], matrix_of(rows + (cell / 2 * (ROWS * 128) + cell % 2 * 64 + half * 32) / 16));
       }
-      if (cell == 1 && slot > at.begin && lane_of_thread() == 0) arrive(empty(shared, before));
+      end_products();
+      await_products<1>(sums);  // the words of the cell before are free
+      if (cell != 1) continue;
+      there = has_come(full(shared, behind), behind == 0 ? at.turn + 1 : at.turn);
+      if (slot > at.begin && lane == 0) arrive(empty(shared, before));
     }
     __syncwarp();  // all lanes have read
     // By now all but late warps have multiplied the stage of the slot before.
@@ -171,8 +208,9 @@ __device__ __forceinline__ void multiply_slots(const Args& args, unsigned shared
       await(empty(shared, before), at.stage == 0 ? at.turn - 1 : at.turn);
       ask_rows(args, shared, run_of(place_of(of_rows, next)), before);
     }
-    if (next + 1 < at.end && lane_of_thread() == 0) ask_weights(args, shared, place_of(of_rows, next + 1), at.stage, warp);
-    if (++at.stage == STAGES) at.stage = 0, ++at.turn;
+    if (next + 1 < at.end && lane == 0) ask_weights(args, shared, of_rows, warp, at.stage, asking);
+    if (behind == 0) ++at.turn;
+    at.stage = behind;
   }
   await_products<0>(sums);
 }
@@ -265,9 +303,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
   const int of_rows = row_tiles(args);
   Ring ring_at = {begin_of(of_rows, blockIdx.x), begin_of(of_rows, blockIdx.x + 1), 0, 0};
   const int ahead = ring_at.end - ring_at.begin < STAGES ? ring_at.end - ring_at.begin : (int)STAGES;
-  for (int i = 0; i < ahead && lane_of_thread() == 0; ++i) {
-    ask_weights(args, shared, place_of(of_rows, ring_at.begin + i), i, warp);
-  }
+  Asking asking = {ring_at.begin, ring_at.begin, nullptr, false};
+  for (int i = 0; i < ahead && lane_of_thread() == 0; ++i) ask_weights(args, shared, of_rows, warp, i, asking);
   wait_for_kernels_ahead();
   for (int i = 0; i < ahead && threadIdx.x == 0; ++i) ask_rows(args, shared, run_of(place_of(of_rows, ring_at.begin + i)), i);
   __shared__ int counted;  // before this block, of the tile that its share begins in
@@ -278,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     float sums[OWN] = {};
     if (more) {
       const int behind = (at / SLOTS + 1) * SLOTS, last = behind < ring_at.end ? behind : ring_at.end;
-      multiply_slots(args, shared, of_rows, warp, at, last, ring_at, sums);
+      multiply_slots(args, shared, of_rows, warp, at, last, ring_at, asking, sums);
       at = last;
     } else {
       __syncthreads();

@@ -63,6 +63,12 @@ __device__ __forceinline__ void await(unsigned barrier, int turn) {
                  : "=r"(come) : "r"(barrier), "r"(turn & 1) : "memory");
   }
 }
+__device__ __forceinline__ bool has_come(unsigned barrier, int turn) {
+  unsigned come;
+  asm volatile("{.reg .pred come; mbarrier.test_wait.parity.shared::cta.b64 come, [%1], %2; selp.u32 %0, 1, 0, come;}"
+               : "=r"(come) : "r"(barrier), "r"(turn & 1) : "memory");
+  return come != 0;
+}
 // Shows writes to shared memory that this thread has made or seen to the wgmma behind it.
 __device__ __forceinline__ void show_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -73,10 +79,11 @@ constexpr std::string_view kStages = R"(
 extern __shared__ uint4 ring[];
 __device__ __forceinline__ unsigned full(unsigned shared, int stage) { return shared + BARRIERS_AT + stage * 16; }
 __device__ __forceinline__ unsigned empty(unsigned shared, int stage) { return full(shared, stage) + 8; }
-// Descriptor of a matrix whose lines of 128 bytes lie one behind the other, in the swizzle of 128 bytes.
-__device__ __forceinline__ unsigned long matrix_at(unsigned address) {
-  return (unsigned long)(address >> 4 & 0x3fff) | 1ul << 16 | 64ul << 32 | 1ul << 62;
-}
+// Descriptor of a matrix whose lines of 128 bytes lie one behind the other, in the swizzle of 128 bytes; and its lower word, to
+// which 16 bytes add one.
+__device__ __forceinline__ unsigned matrix_word(unsigned address) { return (address >> 4 & 0x3fff) | 1u << 16; }
+__device__ __forceinline__ unsigned long matrix_of(unsigned word) { return (64ul << 32 | 1ul << 62) | word; }
+__device__ __forceinline__ unsigned long matrix_at(unsigned address) { return matrix_of(matrix_word(address)); }
 )";
 
 }  // namespace
