@@ -114,14 +114,13 @@ struct OneRowShare {
 
 // Integers leave room for blocks of the next kernel: a warp has two slots of a group, and 16 warps
 // of a multiprocessor share few groups. Floats take longer to multiply, so that each slot has a
-// warp. Half of the warps are enough where many groups hide each other's ends, and blocks of floats
-// fit better so if some multiprocessors have one of them and others two.
+// warp. Half of the warps are enough where many groups hide each other's ends, and where blocks of
+// floats have one group each.
 OneRowShare one_row_share(int64_t slots, int64_t groups, bool floats) {
   constexpr int64_t kFewestWarps = 4, kTogether = 2, kFewGroups = 3;
   const int64_t rounds = ceil_div(groups, kTogether * kCudaMultiprocessors);
   const bool few = groups <= kFewGroups * kCudaMultiprocessors;
-  const bool uneven = rounds == 1 && groups > kCudaMultiprocessors;
-  const bool half = floats ? rounds > kFewTurns || uneven : !few;
+  const bool half = floats ? rounds > kFewTurns || rounds == 1 : !few;
   const int64_t wanted = half     ? kMostWarps / 2
                          : floats ? kMostWarps
                                   : std::max(slots / 2, kFewestWarps);
@@ -157,11 +156,16 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
   // The next kernel's blocks begin beside these where registers are left for them. Half of all are
-  // too few for warps of three slots or more, and three quarters of all enough for seven. Blocks
+  // too few for warps of three slots or more: four take three quarters of all, and up to seven an
+  // eighth more. Blocks of floats with a group each lose where a thread has fewer than 72. Blocks
   // of two to four turns are faster with as many as the compiler takes.
   const bool alone = shape.blocks <= kCudaMultiprocessors && shape.threads == kThreadsTogether;
+  const int64_t of_floats = std::max<int64_t>(3 * kThreadsTogether / 2 / shape.threads, 1);
   if (alone && shape.pieces > 2 && shape.pieces < 8) {
-    shape.registers = 3 * kCudaRegisters / 4 / kThreadsTogether;
+    const int64_t eighths = shape.pieces <= kMostSlots ? 6 : 7;
+    shape.registers = eighths * kCudaRegisters / 8 / kThreadsTogether;
+  } else if (floats && shape.turns == 1 && shape.blocks <= of_floats * kCudaMultiprocessors) {
+    shape.together = of_floats;
   } else if (shape.pieces <= kMostSlots && (shape.turns == 1 || shape.turns > kFewTurns)) {
     const int64_t most = std::min(2 * kThreadsTogether / shape.threads, kMostTogether);
     shape.together = std::max(shape.together, most);

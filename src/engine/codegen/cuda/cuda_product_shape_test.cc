@@ -218,6 +218,14 @@ TEST(CudaProductShapes, OneRowOfBlocksLeavesRoomForTheNextKernel) {
     EXPECT_EQ(of_blocks(format, 8192, 2048).registers, 96);
     EXPECT_EQ(of_blocks(format, 2048, 2048).registers, 0);
   }
+  EXPECT_EQ(of_blocks(WeightFormat::kQ4_K, 14'336, 4096).registers, 112) << "seven slots a warp";
+  for (const int64_t outputs : {2048, 3072}) {  // with a group each; some blocks by themselves
+    const CudaProductShape shape = of_blocks(WeightFormat::kFp8_G128, 2048, outputs);
+    EXPECT_EQ(shape.threads, 256);
+    EXPECT_EQ(shape.together, 3) << "room for 80 registers a thread";
+  }
+  EXPECT_EQ(of_blocks(WeightFormat::kFp8_G128, 8192, 2048).registers, 96);
+  EXPECT_EQ(of_blocks(WeightFormat::kFp8_G128, 2048, 16'384).threads, 512);
   EXPECT_EQ(of_blocks(WeightFormat::kQ8_0, 2048, 16'384).laps, 3);
   EXPECT_EQ(of_blocks(WeightFormat::kQ4_K, 2048, 16'384).laps, 1);
   EXPECT_EQ(of_blocks(WeightFormat::kQ4_K, 4096, 6144).laps, 3) << "alone on its multiprocessor";
