@@ -156,20 +156,20 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
   // The next kernel's blocks begin beside these where registers are left for them. Half of all are
-  // too few for warps of three slots or more: four take three quarters of all, and up to seven an
-  // eighth more. Blocks of floats with a group each lose where a thread has fewer than 72. Blocks
-  // of two to four turns are faster with as many as the compiler takes.
+  // too few for warps of three slots or more. Of floats, the first of these leave room for one of
+  // the second.
+  constexpr int64_t kOfFour = 96, kOfFourFloats = 88, kOfSeven = 112, kOfTwoFloats = 72;
   const bool alone = shape.blocks <= kCudaMultiprocessors && shape.threads == kThreadsTogether;
   const int64_t of_floats = std::max<int64_t>(3 * kThreadsTogether / 2 / shape.threads, 1);
   if (alone && shape.pieces > 2 && shape.pieces < 8) {
-    const int64_t eighths = shape.pieces <= kMostSlots ? 6 : 7;
-    shape.registers = eighths * kCudaRegisters / 8 / kThreadsTogether;
+    shape.registers = shape.pieces > kMostSlots ? kOfSeven : floats ? kOfFourFloats : kOfFour;
   } else if (floats && shape.turns == 1 && shape.blocks <= of_floats * kCudaMultiprocessors) {
     shape.together = of_floats;
+    if (shape.pieces <= 2 && shape.threads == kThreadsTogether / 2) shape.registers = kOfTwoFloats;
   } else if (shape.pieces <= kMostSlots && (shape.turns == 1 || shape.turns > kFewTurns)) {
     const int64_t most = std::min(2 * kThreadsTogether / shape.threads, kMostTogether);
     shape.together = std::max(shape.together, most);
-  }
+  }  // else of two to four turns, which are faster with as many as the compiler takes
   shape.shared_bytes = shape.laps * group_bytes;
   return true;
 }
