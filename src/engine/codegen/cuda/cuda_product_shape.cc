@@ -156,8 +156,8 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
   // The next kernel's blocks begin beside these where registers are left for them. Half of all are
-  // too few for warps of three slots or more. Of floats, the first of these leave room for one of
-  // the second.
+  // too few for warps of three slots or more. A block of four slots of floats leaves room for one
+  // of two slots.
   constexpr int64_t kOfFour = 96, kOfFourFloats = 88, kOfSeven = 112, kOfTwoFloats = 72;
   const bool alone = shape.blocks <= kCudaMultiprocessors && shape.threads == kThreadsTogether;
   const int64_t of_floats = std::max<int64_t>(3 * kThreadsTogether / 2 / shape.threads, 1);
