@@ -41,6 +41,8 @@ std::vector<ProductCase> product_cases() {
     for (const int64_t rows : {40, 150}) cases.push_back({t.format, inputs, rows, kTileOutputs});
     cases.push_back({t.format, 2560, 130, kTileOutputs});
     if (inputs == 256) cases.push_back({t.format, 1536, 140, 3 * kTileOutputs});
+    // Blocks that have several tiles, whose last slots aren't full.
+    if (t.block_values <= 64) cases.push_back({t.format, 448, 140, 3 * kTileOutputs});
   }
   cases.push_back({WeightFormat::kQ4_0, 96, 1, kTurns});
   cases.push_back({WeightFormat::kQ8_0, 1152, 1, kFewerTurns});
@@ -178,6 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
                                            "q6_k_256_inputs_40_rows_320_outputs",
                                            "q4_k_1536_inputs_140_rows_960_outputs",
                                            "q8_0_192_inputs_40_rows_320_outputs",
+                                           "q4_0_448_inputs_140_rows_960_outputs",
                                            "int4_g128_128_inputs_40_rows_320_outputs",
                                            "int4_g64_64_inputs_40_rows_320_outputs"})),
     [](const auto& test) { return name_of(test.param); });

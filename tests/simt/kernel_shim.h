@@ -209,7 +209,6 @@ inline void simt_narrow_pair(unsigned& both, float high, float low) {
 }
 constexpr auto ptx_cvt_rn_bf16x2_f32 = simt_narrow_pair<ptx_cvt_rn_bf16_f32>;
 constexpr auto ptx_cvt_rn_f16x2_f32 = simt_narrow_pair<ptx_cvt_rn_f16_f32>;
-// Pairs, each rounded once.
 // The halves of a word, and a word of one half.
 inline void ptx_mov_b32(unsigned short& lower, unsigned short& upper, unsigned word) {
   lower = (unsigned short)word, upper = (unsigned short)(word >> 16);
@@ -217,10 +216,15 @@ inline void ptx_mov_b32(unsigned short& lower, unsigned short& upper, unsigned w
 inline void ptx_mov_b32(unsigned& word, unsigned short half) {
   word = half | (unsigned)half << 16;
 }
-// The one table that kernels name, 0x28.
-inline void ptx_lop3_b32(unsigned& to, unsigned a, unsigned b, unsigned c) {
-  to = (a ^ b) & c;
+// Each bit is that of the table at 4 a + 2 b + c.
+inline void ptx_lop3_b32(unsigned& to, unsigned a, unsigned b, unsigned c, unsigned table) {
+  to = 0;
+  for (unsigned at = 0; at < 8; ++at) {
+    const unsigned here = (at & 4 ? a : ~a) & (at & 2 ? b : ~b) & (at & 1 ? c : ~c);
+    if (table >> at & 1) to |= here;
+  }
 }
+// Pairs, each rounded once.
 inline void ptx_fma_rn_bf16x2(unsigned& both, unsigned a, unsigned b, unsigned c) {
   unsigned short of[2];
   for (int i = 0; i < 2; ++i) {

@@ -59,14 +59,21 @@ static void ptx_setmaxnreg_inc_sync_aligned_u32() {}
 static void ptx_setmaxnreg_dec_sync_aligned_u32() {}
 
 // Products of a warpgroup. Operands are read when a product begins; sums are numbers only once
-// their group has been waited for, and what the operands' memory holds must not have changed then.
+// their last group has been waited for. When a group has, what the right operands' memory holds
+// must not have changed: the first lane of each warp looks.
+struct SimtOperand {
+  unsigned long b, hash;
+  long group;
+  bool transposed;
+};
 struct SimtProduct {
+  enum { kMostOperands = 64 };
   float* sums;
   float values[128];
   int count;
   long group;
-  unsigned long b, hash;  // of the last that was added
-  bool transposed;
+  SimtOperand operands[kMostOperands];
+  int waited_for;  // operands that no wait has covered yet
 };
 struct SimtProducts {
   enum { kMost = 4 };
@@ -118,7 +125,7 @@ static SimtProduct& simt_product_on(float* sums, int count) {
     if (product.sums == nullptr) unused = &product;
   }
   if (unused == nullptr) simt_fail("more products run than the tests know");
-  unused->sums = sums, unused->count = count;
+  unused->sums = sums, unused->count = count, unused->waited_for = 0;
   for (int i = 0; i < count; ++i) unused->values[i] = sums[i], sums[i] = __builtin_nanf("");
   return *unused;
 }
@@ -134,10 +141,25 @@ static void simt_add_product(SimtProduct& product, const unsigned short (&a)[2][
       sum += WIDEN(a[i / 2 % 2][k]) * WIDEN(b.at(column, k, b_transposed));
     product.values[i] = sum;
   }
-  product.b = b.bits;
   product.group = simt_products().groups;
-  product.transposed = b_transposed;
-  product.hash = b.hash(product.count * 2, b_transposed);
+  if (simt_lane() != 0) return;
+  if (product.waited_for == SimtProduct::kMostOperands) {
+    simt_fail("wgmma: more products run than the tests know");
+  }
+  product.operands[product.waited_for++] = {b.bits, b.hash(product.count * 2, b_transposed),
+                                            product.group, b_transposed};
+}
+static void simt_check_operands(SimtProduct& product, long below) {
+  int kept = 0;
+  for (int i = 0; i < product.waited_for; ++i) {
+    const SimtOperand operand = product.operands[i];
+    if (operand.group >= below) {
+      product.operands[kept++] = operand;
+    } else if (operand.hash != SimtMatrix{operand.b}.hash(product.count * 2, operand.transposed)) {
+      simt_fail("wgmma: a matrix in shared memory has changed before the product was waited for");
+    }
+  }
+  product.waited_for = kept;
 }
 template <float (*WIDEN)(unsigned short)>
 static void simt_wgmma(float* sums, int count, unsigned long a, unsigned long b, int adds,
@@ -213,11 +235,9 @@ static void ptx_wgmma_wait_group_sync_aligned(T&&... operands) {
   const unsigned long all[] = {simt_operand(operands)...};
   const long below = simt_products().groups - (long)all[sizeof...(operands) - 1];
   for (SimtProduct& product : simt_products().running) {
-    if (product.sums == nullptr || product.group >= below) continue;
-    const bool transposed = product.transposed;
-    if (product.hash != SimtMatrix{product.b}.hash(product.count * 2, transposed)) {
-      simt_fail("wgmma: a matrix in shared memory has changed before the product was waited for");
-    }
+    if (product.sums == nullptr) continue;
+    simt_check_operands(product, below);
+    if (product.group >= below) continue;
     memcpy(product.sums, product.values, (size_t)product.count * sizeof(float));
     product.sums = nullptr;
   }

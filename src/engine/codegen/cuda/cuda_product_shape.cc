@@ -156,13 +156,15 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   shape.blocks = std::min(groups, shape.together * kCudaMultiprocessors);
   shape.turns = ceil_div(groups, shape.blocks);
   // The next kernel's blocks begin beside these where registers are left for them. Half of all are
-  // too few for warps of three slots or more. A block of four slots of floats leaves room for one
-  // of two slots.
+  // too few for warps of three slots or more, and three quarters for more than four. A block of
+  // four slots of floats leaves room for one of two slots.
   constexpr int64_t kOfFour = 96, kOfFourFloats = 88, kOfSeven = 112, kOfTwoFloats = 72;
   const bool alone = shape.blocks <= kCudaMultiprocessors && shape.threads == kThreadsTogether;
-  const int64_t of_floats = std::max<int64_t>(3 * kThreadsTogether / 2 / shape.threads, 1);
+  const int64_t of_floats =
+      std::clamp<int64_t>(3 * kThreadsTogether / 2 / shape.threads, 1, kMostTogether);
+  const int64_t of_four = floats && shape.turns == 1 ? kOfFourFloats : kOfFour;
   if (alone && shape.pieces > 2 && shape.pieces < 8) {
-    shape.registers = shape.pieces > kMostSlots ? kOfSeven : floats ? kOfFourFloats : kOfFour;
+    shape.registers = shape.pieces > kMostSlots ? kOfSeven : of_four;
   } else if (floats && shape.turns == 1 && shape.blocks <= of_floats * kCudaMultiprocessors) {
     shape.together = of_floats;
     if (shape.pieces <= 2 && shape.threads == kThreadsTogether / 2) shape.registers = kOfTwoFloats;

@@ -92,7 +92,8 @@ __device__ __forceinline__ unsigned twice(unsigned word, bool upper) {
 __device__ __forceinline__ unsigned byte_numbers(unsigned bytes) {
   if (OFFSETS) return bytes & 0x00ff00ffu;
   unsigned two;
-  asm("lop3.b32 %0, %1, %2, %3, 0x28;" : "=r"(two) : "r"(bytes), "r"(0x00800080u), "r"(0x00ff00ffu));  // (a ^ b) & c
+  // The last operand is the table of (a ^ b) & c.
+  asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(two) : "r"(bytes), "r"(0x00800080u), "r"(0x00ff00ffu), "n"((0xf0 ^ 0xcc) & 0xaa));
   return two;
 }
 // The words of the left operand of 16 of a cell's inputs, the first or the others, of columns lane / 4 and 8 more, in the order
@@ -130,8 +131,8 @@ __device__ __forceinline__ Place place_of(int of_rows, int at) {
 __device__ __forceinline__ int run_of(const Place& of) { return of.rows * RUNS + of.slot * 2; }
 __device__ __forceinline__ int rows_bytes(int run) { return RUNS % 2 == 1 && run % RUNS == RUNS - 1 ? ROWS_BYTES / 2 : (int)ROWS_BYTES; }
 
-// What one thread of each warp asks for: the slot, of the tile that ends before `behind`, and where the warp's weights of it lie,
-// if it has columns there.
+// One thread of each warp asks for the slot, of the tile that ends before `behind`, at the place of the warp's weights, if it has
+// columns there.
 struct Asking {
   int slot, behind;
   const char* weights;

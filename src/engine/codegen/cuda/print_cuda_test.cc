@@ -154,8 +154,8 @@ class CudaKernels : public testing::Test {
     for (const EntryResources& entry : cubin->entries) {
       SCOPED_TRACE(kernel.label + " " + entry.entry + " " + target);
       names.push_back(entry.entry);
-      EXPECT_LE(entry.spill_store_bytes, 0);
-      EXPECT_LE(entry.spill_load_bytes, 0);
+      EXPECT_LE(entry.spill_store_bytes, most_spilled_bytes_);
+      EXPECT_LE(entry.spill_load_bytes, most_spilled_bytes_);
       const bool product = std::holds_alternative<ProductKernel>(kernel.body);
       // Sums over a warp of up to 32 products are picked by lane, through the stack.
       EXPECT_LE(entry.stack_bytes, product && entry.entry == "assay_run" ? 128 : 0)
@@ -233,6 +233,7 @@ class CudaKernels : public testing::Test {
 
   Result<Nvrtc> nvrtc_ = Nvrtc::open();
   Report report_;
+  int64_t most_spilled_bytes_ = 0;
 };
 
 // A model in one type, for the GPUs of these compute capabilities: each generation once at least,
@@ -304,6 +305,7 @@ TEST_F(CudaKernels, OfWeightsInBlocksCompileWithoutSpills) {
                                              {WeightFormat::kInt4_G128, 8192, 1},
                                              {WeightFormat::kFp8_G128, 8192, 1},
                                              {WeightFormat::kQ4_K, 14336, 1},
+                                             {WeightFormat::kQ6_K, 14336, 1},
                                              {WeightFormat::kQ6_K, 8192, 8},
                                              {WeightFormat::kQ6_K, 2048, 16},
                                              {WeightFormat::kQ8_0, 2048, 16},
@@ -314,8 +316,11 @@ TEST_F(CudaKernels, OfWeightsInBlocksCompileWithoutSpills) {
                                              {WeightFormat::kQ5_0, 2048, 128},
                                              {WeightFormat::kQ6_K, 2048, 128},
                                              {WeightFormat::kInt4_G128, 2048, 128}}) {
+    // With so many inputs a block has two turns. Q6_K spills then (docs/engine.md).
+    const int64_t outputs = inputs == 14336 ? 4096 : 2048;
+    most_spilled_bytes_ = format == WeightFormat::kQ6_K && inputs == 14336 ? 28 : 0;
     const GraphBuilder::MixedWeights weights{
-        {{"table", Shape{1, inputs}}, {"w.weight", Shape{2048, inputs}, format}}};
+        {{"table", Shape{1, inputs}}, {"w.weight", Shape{outputs, inputs}, format}}};
     GraphBuilder builder(weights, DType::kF32, false, false);
     const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
     const auto graph = builder.finish({builder.linear(x, "w", false, WeightLayout::kOutIn)});
