@@ -162,7 +162,6 @@ Status read_revision_of(const Axis& axis, const YamlValue& value, StudyArm& arm)
 }
 
 // The arm for one choice of a value from each axis; `whole` is the file's map of it.
-
 Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes,
                           const std::vector<size_t>& choice, const YamlValue& whole) {
   StudyArm arm;
@@ -182,6 +181,12 @@ Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes
     arm.dynamic = "auto";
   for (const std::string& option : option_names()) {
     if (const YamlValue* value = chosen(option)) ASSAY_CHECK(read_option(option, *value, arm));
+  }
+  // A GPU packs weights for kernels of its own.
+  const bool on_gpu = device_option(arm).starts_with("cuda");
+  if (const YamlValue* value = chosen("weight_cache");
+      value != nullptr && on_gpu && arm.options["weight_cache"] == true) {
+    return value->error("false in an arm on a GPU, whose packed weights aren't kept");
   }
   if (const YamlValue* value = chosen(kCheckout)) {
     ASSAY_CHECK(read_revision_of(*axis_of(kCheckout), *value, arm));

@@ -352,6 +352,10 @@ TEST(Study, KeysOfCompiledArmsBecomeOptions) {
   EXPECT_EQ(study.arms[1].options, expected);
   EXPECT_EQ(study.arms[2].options["bucket"], 32);
   const std::string arm = "arms: [{name: x, backend: native, mode: ";
+  const std::string on_gpu = "compiled, cache: static, device: cuda, weight_cache: ";
+  EXPECT_THAT(error_of({.arms = arm + on_gpu + "true}]"}),
+              HasSubstr("arms.weight_cache: expected false in an arm on a GPU"));
+  EXPECT_EQ(study_of({.arms = arm + on_gpu + "false}]"}).arms.size(), 1);
   EXPECT_THAT(error_of({.arms = arm + "eager, cache: static, bucket: 8}]"}),
               HasSubstr("arms.bucket: expected no such key in an arm of mode eager"));
   EXPECT_THAT(error_of({.arms = arm + "compiled, cache: static, split: e2e}]"}),
