@@ -85,6 +85,7 @@ class OnATerminal(ProgramTest):
                                                           "mode": "eager", "cache": ["dynamic", "static"]}])
         for columns, variables in ((150, {}), (120, {"COLUMNS": "120"})):
             text = self.on_a_terminal("plan", study, "--cells", columns=150, **variables)
+            self.assertIn("\nCells", text)
             table = text[text.index("\nCells"):].splitlines()[2:]
             self.assertEqual(len(table), 2 + 6)
             self.assertLessEqual(max(map(len, table)), columns)
