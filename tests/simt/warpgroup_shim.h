@@ -73,7 +73,7 @@ struct SimtProduct {
   int count;
   long group;
   SimtOperand operands[kMostOperands];
-  int waited_for;  // operands that no wait has covered yet
+  int pending;  // operands that no wait has covered yet
 };
 struct SimtProducts {
   enum { kMost = 4 };
@@ -125,7 +125,7 @@ static SimtProduct& simt_product_on(float* sums, int count) {
     if (product.sums == nullptr) unused = &product;
   }
   if (unused == nullptr) simt_fail("more products run than the tests know");
-  unused->sums = sums, unused->count = count, unused->waited_for = 0;
+  unused->sums = sums, unused->count = count, unused->pending = 0;
   for (int i = 0; i < count; ++i) unused->values[i] = sums[i], sums[i] = __builtin_nanf("");
   return *unused;
 }
@@ -143,15 +143,15 @@ static void simt_add_product(SimtProduct& product, const unsigned short (&a)[2][
   }
   product.group = simt_products().groups;
   if (simt_lane() != 0) return;
-  if (product.waited_for == SimtProduct::kMostOperands) {
+  if (product.pending == SimtProduct::kMostOperands) {
     simt_fail("wgmma: more products run than the tests know");
   }
-  product.operands[product.waited_for++] = {b.bits, b.hash(product.count * 2, b_transposed),
-                                            product.group, b_transposed};
+  product.operands[product.pending++] = {b.bits, b.hash(product.count * 2, b_transposed),
+                                         product.group, b_transposed};
 }
 static void simt_check_operands(SimtProduct& product, long below) {
   int kept = 0;
-  for (int i = 0; i < product.waited_for; ++i) {
+  for (int i = 0; i < product.pending; ++i) {
     const SimtOperand operand = product.operands[i];
     if (operand.group >= below) {
       product.operands[kept++] = operand;
@@ -159,7 +159,7 @@ static void simt_check_operands(SimtProduct& product, long below) {
       simt_fail("wgmma: a matrix in shared memory has changed before the product was waited for");
     }
   }
-  product.waited_for = kept;
+  product.pending = kept;
 }
 template <float (*WIDEN)(unsigned short)>
 static void simt_wgmma(float* sums, int count, unsigned long a, unsigned long b, int adds,

@@ -48,7 +48,8 @@ std::string warpgroup_prefill_text(const Kernel& kernel, const AttentionKernel& 
 // show_to_products(), the fence between what threads write there and the products that read it.
 std::string cuda_barrier_text();
 // A ring of stages that products read, behind BARRIERS_AT: full() and empty(), the addresses of a
-// stage's barriers from the ring's begin on, and matrix_at(), of lines of 64 elements.
+// stage's barriers from the ring's begin on, and matrix_at(), of lines of 64 elements, which is
+// matrix_of(matrix_word()): a matrix 16 bytes further has a word of one more.
 std::string cuda_stages_text();
 // Products of a warpgroup in the type "f16" or "bf16", asynchronous: begin_products() once their
 // operands are there, then multiply_wide() for 64 lines by `columns`, then end_products();

@@ -127,9 +127,8 @@ __device__ __forceinline__ Place place_of(int of_rows, int at) {
   const Place place = {at / SLOTS % of_rows, at / SLOTS / of_rows, at % SLOTS};
   return place;
 }
-// A slot's rows are two runs of 64 inputs, or one; this is the first, of all tiles' runs.
-__device__ __forceinline__ int run_of(const Place& of) { return of.rows * RUNS + of.slot * 2; }
-__device__ __forceinline__ int rows_bytes(int run) { return RUNS % 2 == 1 && run % RUNS == RUNS - 1 ? ROWS_BYTES / 2 : (int)ROWS_BYTES; }
+// A slot's rows are two runs of 64 inputs; those of a tile's last slot may be one.
+__device__ __forceinline__ int rows_bytes(bool of_last) { return RUNS % 2 == 1 && of_last ? ROWS_BYTES / 2 : (int)ROWS_BYTES; }
 
 // One thread of each warp asks for the slot, of the tile that ends before `behind`, at the place of the warp's weights, if it has
 // columns there.
@@ -148,16 +147,16 @@ __device__ __forceinline__ void ask_weights(const Args& args, unsigned shared, i
     next.weights = (const char*)args.buffers[WEIGHT] + ((long)group * SLOTS + of.slot) * SLOT_BYTES;
     next.behind += SLOTS - of.slot;
   }
-  const bool half = RUNS % 2 == 1 && next.slot + 1 == next.behind;
-  const int of_weights = next.there ? (int)SLOT_BYTES : 0;
-  arrive_expecting(full(shared, stage), of_weights + (warp == 0 ? ROWS_BYTES / (half ? 2 : 1) : 0));
+  const int of_rows_too = warp == 0 ? rows_bytes(next.slot + 1 == next.behind) : 0;
+  arrive_expecting(full(shared, stage), (next.there ? (int)SLOT_BYTES : 0) + of_rows_too);
   if (next.there) {
     ask_bulk(shared + stage * STAGE_BYTES + ROWS_BYTES + warp * SLOT_BYTES, next.weights, SLOT_BYTES, full(shared, stage));
   }
   ++next.slot, next.weights += SLOT_BYTES;
 }
-__device__ __forceinline__ void ask_rows(const Args& args, unsigned shared, int run, int stage) {
-  ask_bulk(shared + stage * STAGE_BYTES, tiled_rows(args) + (long)run * (ROWS * 128), rows_bytes(run), full(shared, stage));
+__device__ __forceinline__ void ask_rows(const Args& args, unsigned shared, const Place& of, int stage) {
+  const char* const from = tiled_rows(args) + (long)(of.rows * RUNS + of.slot * 2) * (ROWS * 128);
+  ask_bulk(shared + stage * STAGE_BYTES, from, rows_bytes(of.slot == SLOTS - 1), full(shared, stage));
 }
 
 // The block's slots, the stage of the next one, and how often that has been filled before. Weights are asked for STAGES slots
@@ -207,7 +206,7 @@ __device__ __forceinline__ void multiply_slots(const Args& args, unsigned shared
     const int next = slot + STAGES - 1;
     if (slot > at.begin && next < at.end && threadIdx.x == 0) {
       await(empty(shared, before), at.stage == 0 ? at.turn - 1 : at.turn);
-      ask_rows(args, shared, run_of(place_of(of_rows, next)), before);
+      ask_rows(args, shared, place_of(of_rows, next), before);
     }
     if (next + 1 < at.end && lane == 0) ask_weights(args, shared, of_rows, warp, at.stage, asking);
     if (behind == 0) ++at.turn;
@@ -307,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
   Asking asking = {ring_at.begin, ring_at.begin, nullptr, false};
   for (int i = 0; i < ahead && lane_of_thread() == 0; ++i) ask_weights(args, shared, of_rows, warp, i, asking);
   wait_for_kernels_ahead();
-  for (int i = 0; i < ahead && threadIdx.x == 0; ++i) ask_rows(args, shared, run_of(place_of(of_rows, ring_at.begin + i)), i);
+  for (int i = 0; i < ahead && threadIdx.x == 0; ++i) ask_rows(args, shared, place_of(of_rows, ring_at.begin + i), i);
   __shared__ int counted;  // before this block, of the tile that its share begins in
   if (threadIdx.x == 0) counted = -1;
   #pragma unroll 1
