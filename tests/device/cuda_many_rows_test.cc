@@ -67,9 +67,11 @@ class Gpu {
 
 class GpuHarness : public test::Harness {
  public:
-  // `narrow`: what products read, and attention stores, is in this type.
-  GpuHarness(test::Case test, Gpu& gpu, std::optional<DType> narrow, double tolerance)
-      : Harness(std::move(test)), gpu_(gpu), narrow_(narrow) {
+  // `narrow`: what products read, and attention stores, is in this type. `known_capacity`: the
+  // cache's is a constant of the kernel.
+  GpuHarness(test::Case test, Gpu& gpu, std::optional<DType> narrow, double tolerance,
+             bool known_capacity = false)
+      : Harness(std::move(test)), gpu_(gpu), narrow_(narrow), known_capacity_(known_capacity) {
     tolerance_ = tolerance;
   }
 
@@ -117,6 +119,7 @@ class GpuHarness : public test::Harness {
   void execute() override {
     if (std::holds_alternative<AttentionKernel>(kernel_.body)) {
       kernel_.run_sizes = {case_.dims.batch, case_.dims.q_len, {}, {}};  // it has forms by them
+      if (known_capacity_) kernel_.dims.capacity = capacity();
     } else if (case_.dims.q_len == 1) {  // a step, of the forms of a batch
       kernel_.run_sizes = {case_.dims.batch, 1, {}, {}};
       kernel_.dims.q_len = 1;
@@ -208,6 +211,7 @@ class GpuHarness : public test::Harness {
 
   Gpu& gpu_;
   std::optional<DType> narrow_;
+  bool known_capacity_;
 };
 
 double tolerance_of(DType dtype) {
@@ -254,7 +258,7 @@ class CudaManyRows : public testing::Test {
                       .node = node,
                       .layout = TileLayout::kRows},
                      *Gpu::get(), narrow ? std::optional(dtype) : std::nullopt,
-                     tolerance.value_or(tolerance_of(dtype)))
+                     tolerance.value_or(tolerance_of(dtype)), known_capacity_)
               .run();
           if (HasFatalFailure()) return;
           ++found;
@@ -264,6 +268,8 @@ class CudaManyRows : public testing::Test {
     }
     EXPECT_GT(found, 0);
   }
+
+  bool known_capacity_ = false;
 };
 
 class CudaManyRowsOf : public CudaManyRows,
@@ -553,6 +559,15 @@ TEST_P(CudaAttention, OfNamedRowsEqualsTheInterpreters) {
   const Graph graph = attention_graph(6, 2, head_dim, dtype, CacheRows::kNamed);
   run<AttentionKernel>(graph, dtype, {{3, 17, 30}});
   run<AttentionKernel>(graph, DType::kF32, {{3, 1, 301}, {2, 5, 30}});
+}
+
+// Shapes that go by the capacity: of a cache of one range, of several, and of long ones.
+TEST_P(CudaAttention, OverCachesOfKnownCapacityEqualsTheInterpreters) {
+  const auto [head_dim, dtype] = GetParam();
+  known_capacity_ = true;
+  run<AttentionKernel>(attention_graph(6, 2, head_dim, dtype), DType::kF32,
+                       {{1, 1, 40}, {2, 1, 301}, {1, 1, 700}, {3, 1, 1001}, {1, 1, 2100}});
+  run<AttentionKernel>(attention_graph(7, 1, head_dim, dtype), DType::kF32, {{1, 1, 2300}});
 }
 
 // So many blocks that they are smaller.

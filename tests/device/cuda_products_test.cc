@@ -28,6 +28,9 @@ std::vector<ProductCase> product_cases() {
     }
   }
   cases.push_back({WeightFormat::kBF16, 64, 1, kManyOutputs});
+  for (const int64_t inputs : {1088, 2048}) {  // rings of more than one lap
+    cases.push_back({WeightFormat::kBF16, inputs, 3, kManyOutputs});
+  }
   for (const FormatTraits& t : kFormats) {
     if (!t.in_blocks()) continue;
     const int64_t small = t.block_values == 64 ? 128 : std::max<int64_t>(t.block_values, 96);
@@ -141,6 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
                                            "bf16_64_inputs_8_rows",
                                            "bf16_64_inputs_1_rows_5400_outputs",
                                            "bf16_513_inputs_3_rows",
+                                           "bf16_1088_inputs_3_rows_5400_outputs",
                                            "bf16_17000_inputs_1_rows",
                                            "fp16_17_inputs_8_rows",
                                            "fp16_64_inputs_3_rows",

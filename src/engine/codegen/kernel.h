@@ -109,6 +109,8 @@ struct Kernel {
   Specialization run_sizes = {};
   // The GPU that it is printed for, "sm_90a", likewise; empty: any.
   std::string target = {};
+  // Products of its step have rings in a multiprocessor's memory, one row each, likewise.
+  bool beside_rings = false;
   ir::Arena exprs;
   std::vector<KernelBuffer> buffers;  // local ones (x of a prologue, tile) last: no binding
   size_t bound_buffers = 0;           // how many of them the executor binds

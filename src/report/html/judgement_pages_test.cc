@@ -12,6 +12,7 @@
 #include "report/figures/judgement_figures.h"
 #include "report/html/page.h"
 #include "report/judgements/portability_report.h"
+#include "report/report.h"
 #include "report/small_bundle.h"
 #include "routing/routed_bundle.h"
 #include "routing/simulate.h"

@@ -307,17 +307,18 @@ int64_t cuda_decode_shared_bytes(const Kernel& kernel, const AttentionKernel& k)
 
 int64_t cuda_attention_splits(const Kernel& kernel, const AttentionKernel& k, const DimValues& dims,
                               int64_t capacity) {
-  constexpr int64_t kWantedBlocks = 2 * kCudaMultiprocessors;
+  const bool tensor = cuda_attention_on_tensor_cores(kernel, k);
+  const int64_t wanted = tensor ? cuda_steps_blocks(kernel, k) : 2 * kCudaMultiprocessors;
   const int64_t blocks = dims.batch * dims.q_len * cuda_attention_heads(kernel, k);
   if (blocks > kCudaCounters) return 1;
   int64_t positions = 32;  // of a range, at least
-  if (cuda_attention_on_tensor_cores(kernel, k)) {
+  if (tensor) {
     // Putting ranges together takes as long as a block's 300 positions; the more blocks there are,
     // the less does a range gain.
     if (capacity <= kCudaUnsplit) return 1;
     positions = std::clamp<int64_t>(16 * blocks, 128, kCudaUnsplit);
   }
-  const int64_t most = std::clamp<int64_t>(kWantedBlocks / blocks, 1, kMostSplits);
+  const int64_t most = std::clamp<int64_t>(wanted / blocks, 1, kMostSplits);
   // The nearest number: for one position more than fits, a range more is slower than longer ranges.
   return std::clamp<int64_t>((capacity + positions / 2) / positions, 1, most);
 }

@@ -19,9 +19,10 @@ bool cuda_attention_on_tensor_cores(const Kernel& kernel, const AttentionKernel&
 // are more.
 constexpr int64_t kCudaUnsplit = 512;
 // The entry assay_decode on tensor cores: pieces that the heads which share keys are cut into, a
-// block each; its threads, and the shared memory that they ask for.
+// block each; its threads, the shared memory that they ask for, and the blocks that fill a GPU.
 int64_t cuda_steps_pieces(const AttentionKernel& attention);
 int64_t cuda_steps_threads(const Kernel& kernel, const AttentionKernel& attention);
+int64_t cuda_steps_blocks(const Kernel& kernel, const AttentionKernel& attention);
 int64_t cuda_steps_shared_bytes(const Kernel& kernel, const AttentionKernel& attention);
 // Defines assay_decode, behind what cuda_attention.cc defines for tensor cores.
 std::string cuda_steps_text(const Kernel& kernel, const AttentionKernel& attention);

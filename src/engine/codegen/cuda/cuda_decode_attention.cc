@@ -284,7 +284,35 @@ int64_t rows_of_step(const Kernel& kernel) {
   return sizes.q_len.value_or(1) > kCudaFewQueries ? 1 : sizes.batch.value_or(1);
 }
 
-constexpr int64_t kRingTiles = 2;  // a third or a fourth gains at most 1 us a layer
+// A block's threads, and a warp's tiles that are asked for ahead.
+struct StepsShape {
+  int64_t threads = kCudaThreads, ring_tiles = 2;
+  bool alone = false;  // a multiprocessor has one such block, of all of whose memory it makes use
+};
+
+// Two blocks of 64 KB leave room for a third, which is the next kernel's: on some multiprocessors
+// it begins early, and they end late. So where the heads' ranges give each multiprocessor one
+// block, that has as much memory by itself, if products don't want that. Small caches, of one range
+// a head, end sooner with fewer warps to put together. Elsewhere, where there are many blocks,
+// small ones: more of them wait for memory at a time. The bounds are where an H200 was faster
+// (docs/engine-figures.md).
+StepsShape steps_shape(const Kernel& kernel, const AttentionKernel& k) {
+  constexpr int64_t kLong = 2048, kLongThreads = 512, kFewThreads = 128;
+  const int64_t rows = rows_of_step(kernel), capacity = kernel.dims.capacity.value_or(0);
+  const int64_t heads = rows * k.kv_heads * cuda_steps_pieces(k);
+  const bool wide = k.head_dim > 64, split = capacity > kCudaUnsplit;
+  const int64_t ranges = split ? kCudaMultiprocessors / heads : 1;
+  const bool all = 10 * ranges * heads >= 9 * kCudaMultiprocessors;
+  const bool room = kernel.target == "sm_90a" && !kernel.beside_rings;
+  if (room && capacity > 0 && heads <= kCudaMultiprocessors) {
+    if (wide && (all || !split)) return {.alone = true};
+    if (all && capacity > kLong) return {.threads = kLongThreads, .alone = true};
+    if (all && split) return {.ring_tiles = 3, .alone = true};
+  }
+  const bool few = rows > 1 && rows <= kProductRows && capacity > 0 && !split;
+  if (wide || few || heads >= 2 * kCudaMultiprocessors) return {.threads = kFewThreads};
+  return {};
+}
 
 }  // namespace
 
@@ -292,27 +320,26 @@ int64_t cuda_steps_pieces(const AttentionKernel& k) {
   return (k.heads / k.kv_heads + kMostHeads - 1) / kMostHeads;
 }
 
-// Where there are many blocks, small ones: more of them wait for memory at a time. A few rows over
-// a cache of one range a head have fewer warps to put together.
 int64_t cuda_steps_threads(const Kernel& kernel, const AttentionKernel& k) {
-  const int64_t rows = rows_of_step(kernel);
-  const bool many = rows * k.kv_heads * cuda_steps_pieces(k) >= 2 * kCudaMultiprocessors;
-  const bool few = rows > 1 && rows <= kProductRows &&
-                   kernel.dims.capacity.value_or(kCudaUnsplit + 1) <= kCudaUnsplit;
-  if (k.head_dim > 64 || many || few) return 128;
-  return kCudaThreads;
+  return steps_shape(kernel, k).threads;
+}
+
+int64_t cuda_steps_blocks(const Kernel& kernel, const AttentionKernel& k) {
+  return (steps_shape(kernel, k).alone ? 1 : 2) * kCudaMultiprocessors;
 }
 
 int64_t cuda_steps_shared_bytes(const Kernel& kernel, const AttentionKernel& k) {
   constexpr int64_t kTile = 16, kParts = 2, kElementBytes = 2;
-  return cuda_steps_threads(kernel, k) / 32 * kRingTiles * kParts * kTile * k.head_dim *
-         kElementBytes;
+  const StepsShape shape = steps_shape(kernel, k);
+  return shape.threads / 32 * shape.ring_tiles * kParts * kTile * k.head_dim * kElementBytes;
 }
 
 std::string cuda_steps_text(const Kernel& kernel, const AttentionKernel& k) {
-  const int64_t together = k.head_dim <= 64 && cuda_steps_threads(kernel, k) == 128 ? 5 : 2;
+  const StepsShape shape = steps_shape(kernel, k);
+  const bool small = k.head_dim <= 64 && shape.threads < kCudaThreads;
+  const int64_t together = small ? 5 : shape.alone ? 1 : 2;
   return fmt::format("\nnamespace of_steps {{\nenum {{ RING_TILES = {}, TOGETHER = {} }};\n",
-                     kRingTiles, together) +
+                     shape.ring_tiles, together) +
          std::string(kSteps) + "}\n";
 }
 

@@ -31,10 +31,14 @@ constexpr int64_t kMostStaticShared = 48 * 1024 - 512;  // beside what sums over
 // most.
 constexpr int64_t kMostSharedOfHopper = 150 * 1024, kMostSharedOfManyRows = 200 * 1024;
 constexpr int64_t kAllSharedOfHopper = 220 * 1024;  // of a multiprocessor
+// Blocks of up to 8 rows with twice the ring, and their registers, of which the compiler by itself
+// takes fewer and is slower.
+constexpr int64_t kMostSharedOfTwoLaps = 164 * 1024, kRegistersOfTwoLaps = 112;
 
 struct Sizes {
   int64_t element, pitch, columns, rows;  // rows: of a block at a time, a power of two
   bool known_one;                         // a run has one row
+  bool hopper;
   int64_t most_shared = kMostShared;
 };
 
@@ -59,8 +63,9 @@ bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, std::span<cons
 }
 
 // A warp keeps its inputs of x, 8 registers a piece and 8 rows, and of up to 8 rows twice as many;
-// a block reads x once for a multiprocessor. The ring has room for as much as is worth asking for
-// before the kernels ahead have ended: twice that made a step slower.
+// a block reads x once for a multiprocessor. A block of few columns has a ring for as much as is
+// worth asking for before the kernels ahead have ended. One of many columns of up to 8 rows has
+// twice that, so that loads go on while its sums meet.
 bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
                      const std::optional<KernelBuffer::Blocks>& blocks, CudaProductShape& shape) {
   constexpr int64_t kMostInputs = 2048, kColumns = 16;
@@ -71,6 +76,11 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
   const int64_t units = ceil_div(sizes.pitch, run);
   shape.splits = ceil_div(units, kMostInputs / run);
   if (shape.splits > kCudaMultiprocessors) return false;
+  shape.blocks = std::min(kCudaMultiprocessors / shape.splits, sizes.columns / kColumns);
+  const bool many_columns = sizes.columns > kFewTurns / 2 * kColumns * shape.blocks;
+  const bool twice = sizes.hopper && !blocks && shape.rows <= kProductRows && many_columns;
+  if (twice) shape.registers = kRegistersOfTwoLaps;
+  const int64_t most_shared = twice ? kMostSharedOfTwoLaps : sizes.most_shared;
   const std::span<const int> warps(kWarps);
   share_out(ceil_div(units, shape.splits), 1, kCudaTensorRun * 2 / run,
             blocks ? warps : warps.first(9), shape);
@@ -83,11 +93,10 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
   for (const int64_t tasks : {4, 2, 1}) {
     if (tasks > 1 && !blocks) continue;
     shape.round = tasks * cuda_task_columns(shape.rows);
-    shape.laps = (sizes.most_shared - own_bytes - cuda_tensor_parts_bytes(shape)) / lap_bytes;
+    shape.laps = (most_shared - own_bytes - cuda_tensor_parts_bytes(shape)) / lap_bytes;
     if (shape.laps > 1) break;
   }
   if (shape.laps <= 0) return false;
-  shape.blocks = std::min(kCudaMultiprocessors / shape.splits, sizes.columns / kColumns);
   shape.shared_bytes = shape.laps * lap_bytes + cuda_tensor_parts_bytes(shape);
   return true;
 }
@@ -308,19 +317,19 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
                     .pitch = Packing::padded_inputs(product.inputs),
                     .columns = packed_columns(product.packing),
                     .rows = static_cast<int64_t>(std::bit_ceil(rows)),
-                    .known_one = known == 1};
+                    .known_one = known == 1,
+                    .hopper = kernel.target == "sm_90a"};
   const int64_t most = cuda_most_tensor_rows(kernel, product);
   if (const auto& blocks = kernel.buffers[product.weight].blocks) {
     CudaProductShape ring;
     if (known && *known > most && cuda_by_tiles(kernel, product, *known, ring)) return ring;
-    const bool hopper = kernel.target == "sm_90a";
     Sizes ring_sizes = sizes;
-    if (hopper) ring_sizes.most_shared = kAllSharedOfHopper;
+    if (sizes.hopper) ring_sizes.most_shared = kAllSharedOfHopper;
     if (known == 1 && of_one_row(product, ring_sizes, *blocks, ring)) return ring;
     const bool several = known && *known > kProductRows && *known <= most;
     const bool many = several && *known > kCudaTensorRows;
     if (several) ring_sizes.rows = many ? kCudaBlockRows : kCudaTensorRows;
-    if (hopper) ring_sizes.most_shared = many ? kMostSharedOfManyRows : kMostSharedOfHopper;
+    if (sizes.hopper) ring_sizes.most_shared = many ? kMostSharedOfManyRows : kMostSharedOfHopper;
     while (ring_sizes.rows > 0 && !on_tensor_cores(product, ring_sizes, blocks, ring)) {
       ring_sizes.rows /= 2;
     }

@@ -188,7 +188,7 @@ __device__ __forceinline__ void load_rows(const Args& args, const Inputs& in, in
 constexpr std::string_view kTensorRun = R"(
 // The ring has room for LAPS times 16 columns, so that a piece's slots are known when this is
 // compiled, and sums stand behind it.
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
+extern "C" __global__ void BOUNDS assay_run(const Args args) {
   __shared__ Inputs in;
   Parts& parts = *(Parts*)(ring + LAPS * PIECES * WARPS * SLOT);
   const int begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
@@ -321,7 +321,7 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
              columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
              split_pieces, cuda_task_columns(shape.rows), shape.round, whole ? 1 : 0, kCudaCounters,
              run, precise ? 1 : 0, ready ? 1 : 0, kCudaSumsPadding, in_blocks ? 1 : 0) +
-         element;
+         bounds_text(shape) + element;
 }
 
 std::string cuda_tensor_run(const CudaProductShape& shape, const Kernel& kernel,

@@ -71,7 +71,7 @@ int64_t CudaSlotSampling::most_biases() const {
 ::assay::Status CudaSlotSampling::saw_prompt(int64_t slot, std::span<const int32_t> ids) {
   if (ids.empty()) return {};  // a launch of no blocks is an error
   if (see_ == nullptr) {
-    ASSAY_TRY(const Module module, kernels_.load(print_cuda_seen(), false));
+    ASSAY_TRY(const Module module, kernels_.load(print_cuda_seen(), 0));
     ASSAY_TRY(see_, driver_.function(module, "assay_run"));
   }
   if (seen_.size_bytes() < ids.size_bytes()) {

@@ -358,7 +358,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
   }
   if (feed_ == nullptr) return {};
   if (of.bound.sampling != nullptr) {
-    ASSAY_TRY(const Function draws, feed_->sampling(forms_.streams()));
+    ASSAY_TRY(const Function draws, feed_->sampling(forms_.shared_percent()));
     const Blocks blocks{static_cast<unsigned>(of.bound.batch), 1, 1};
     of.launches.push_back({draws,
                            blocks,
@@ -372,7 +372,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     return {};
   }
   Launch& last = of.launches.back();
-  ASSAY_TRY(last.function, feed_->function(forms_.streams()));
+  ASSAY_TRY(last.function, feed_->function(forms_.shared_percent()));
   last.text_sha256 = feed_->text_sha256();
   last.feeds = true;
   return {};

@@ -32,8 +32,8 @@ Result<std::string> KernelStore::machine_code(const KernelKey& key) {
   return std::move(cubin.bytes);
 }
 
-Result<Module> KernelStore::load(const std::string& source, bool streams) {
-  const auto known = modules_.find({source, streams});
+Result<Module> KernelStore::load(const std::string& source, int shared_percent) {
+  const auto known = modules_.find({source, shared_percent});
   if (known != modules_.end()) {
     ++stats_.reused;
     return known->second;
@@ -50,7 +50,7 @@ Result<Module> KernelStore::load(const std::string& source, bool streams) {
     return std::unexpected(loaded.error());
   }
   stats_.load_seconds += static_cast<double>(monotonic_now_ns() - start_ns) * 1e-9;
-  modules_.emplace(std::pair(source, streams), *loaded);
+  modules_.emplace(std::pair(source, shared_percent), *loaded);
   return *loaded;
 }
 

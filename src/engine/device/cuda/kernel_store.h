@@ -25,11 +25,11 @@ class KernelStore {
   KernelStore& operator=(const KernelStore&) = delete;
 
   // The module of a source as print_cuda() writes it; equal sources share one, but for those of
-  // steps that share memory (`streams`, Driver::share_memory) and of others: that is a property of
-  // the loaded function, and a step must not change another's. An
+  // steps with another `shared_percent` (StepForms): that is a property of the loaded function, and
+  // a step must not change another's. An
   // environment_error holds NVRTC's whole log. A cache that can't be written is no error: see
   // CompileStats::unsaved.
-  Result<Module> load(const std::string& source, bool streams);
+  Result<Module> load(const std::string& source, int shared_percent);
 
   const CompileStats& stats() const { return stats_; }  // since the start
   const Nvrtc& nvrtc() const { return nvrtc_; }
@@ -41,7 +41,7 @@ class KernelStore {
   Nvrtc nvrtc_;
   std::optional<KernelCache> cache_;
   CompileStats stats_;
-  std::map<std::pair<std::string, bool>, Module> modules_;  // by source and `streams`
+  std::map<std::pair<std::string, int>, Module> modules_;  // by source and `shared_percent`
 };
 
 }  // namespace assay::engine::cuda

@@ -78,25 +78,25 @@ Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& 
   return feed;
 }
 
-Result<Function> StepFeed::load(const std::string& text, bool streams) {
-  ASSAY_TRY(const Module module, kernels_.load(text, streams));
+Result<Function> StepFeed::load(const std::string& text, int shared_percent) {
+  ASSAY_TRY(const Module module, kernels_.load(text, shared_percent));
   ASSAY_TRY(const Function found, driver_.function(module, "assay_run"));
-  if (streams) ASSAY_CHECK(driver_.share_memory(found, 0));
+  if (shared_percent > 0) ASSAY_CHECK(driver_.share_memory(found, 0, shared_percent));
   return found;
 }
 
-Result<Function> StepFeed::function(bool streams) {
-  Function& function = functions_[streams ? 1 : 0];
+Result<Function> StepFeed::function(int shared_percent) {
+  Function& function = functions_[shared_percent];
   if (function == nullptr) {
-    ASSAY_TRY(function, load(text_, streams));
+    ASSAY_TRY(function, load(text_, shared_percent));
   }
   return function;
 }
 
-Result<Function> StepFeed::sampling(bool streams) {
-  Function& function = sampling_[streams ? 1 : 0];
+Result<Function> StepFeed::sampling(int shared_percent) {
+  Function& function = sampling_[shared_percent];
   if (function == nullptr) {
-    ASSAY_TRY(function, load(sampling_text(), streams));
+    ASSAY_TRY(function, load(sampling_text(), shared_percent));
   }
   return function;
 }

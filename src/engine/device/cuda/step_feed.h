@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,11 +46,11 @@ class StepFeed {
 
   // Makes room for batches up to this one; earlier recordings are void if there was less.
   ::assay::Status reserve(int64_t batch);
-  // The kernel that chooses and feeds, launched as the one that chooses. `streams`: the step's
-  // share memory as Driver::share_memory() has it, and so does this one.
-  Result<Function> function(bool streams);
+  // The kernel that chooses and feeds, launched as the one that chooses. `shared_percent`: as the
+  // step's (StepForms).
+  Result<Function> function(int shared_percent);
   // The kernel that draws tokens behind the one that chooses, and feeds in its place.
-  Result<Function> sampling(bool streams);
+  Result<Function> sampling(int shared_percent);
   const std::string& text_sha256() const { return text_sha256_; }
   static const std::string& sampling_sha256();
   Arguments arguments(const Places& places) const;
@@ -60,12 +61,12 @@ class StepFeed {
 
  private:
   StepFeed(Driver& driver, KernelStore& kernels) : driver_(driver), kernels_(kernels) {}
-  Result<Function> load(const std::string& text, bool streams);
+  Result<Function> load(const std::string& text, int shared_percent);
 
   Driver& driver_;
   KernelStore& kernels_;
   std::string text_, text_sha256_;
-  std::array<Function, 2> functions_{}, sampling_{};  // by `streams`; null: not loaded yet
+  std::map<int, Function> functions_, sampling_;  // by `shared_percent`
   std::array<Event, kAhead> events_{};
   int32_t* arrivals_ =
       nullptr;  // [kAhead, 2, room_]: tokens, then 1 where their logit isn't finite

@@ -1,6 +1,8 @@
 // Kernels are printed again only where another size means another form.
 #include "engine/device/cuda/step_forms.h"
 
+#include <algorithm>
+
 #include "base/files/hash.h"
 
 namespace assay::engine::cuda {
@@ -16,14 +18,27 @@ StepForms::StepForms(StepPlan& plan, KernelStore& kernels, Driver& driver, bool 
 
 constexpr int64_t kGranted = 47 * 1024;  // that a block may have beside its own without asking
 
-// Percent of the memory that is shared while a step of one row runs attention. Its other kernels
-// keep their cache: where all asked for memory, a step took 0.05 ms more.
-constexpr int kAttentionPercent = 44;
+// Percent of the memory that is shared while a step of one row runs attention, and of a block that
+// has more than 64 KB. Its other kernels keep their cache: where all asked for memory, a step took
+// 0.05 ms more.
+constexpr int kAttentionPercent = 44, kLargeAttentionPercent = 60;
+// Likewise of a step of a few rows of weights in 16 bits, whose blocks read x through the cache.
+constexpr int kFewRowsPercent = 60;
 // Likewise while a step whose other kernels fill that memory runs one row's long product whose
 // weights go through the cache, such as a head: it gains more than changing the shares costs.
 constexpr int kLongProductPercent = 14;
 
 namespace {
+
+int attention_percent(int64_t shared_bytes) {
+  return shared_bytes > 64 * 1024 ? kLargeAttentionPercent : kAttentionPercent;
+}
+
+bool of_few_rows(const Kernel& kernel, const CudaForm& form) {
+  const auto* product = std::get_if<ProductKernel>(&kernel.body);
+  return product != nullptr && form.product.form == CudaProductForm::kTensor &&
+         !kernel.buffers[product->weight].blocks;
+}
 
 bool is_long(const Kernel& kernel, const CudaForm& form) {
   constexpr int64_t kLong = 64 << 20;  // elements of the weight
@@ -39,7 +54,7 @@ bool is_long(const Kernel& kernel, const CudaForm& form) {
   const std::pair sizes{any_sizes_ ? 0 : dims.batch, any_sizes_ ? 0 : dims.q_len};
   if (chosen_for_ == sizes) return {};
   chosen_for_.reset();
-  streams_ = false;
+  shared_percent_ = 0;
   const bool is_step = plan_.dims.q_len == 1;
   const bool narrow = !narrow_.empty() && dims.batch > kProductRows;
   for (const NarrowBuffer& buffer : narrow_) {
@@ -52,17 +67,28 @@ bool is_long(const Kernel& kernel, const CudaForm& form) {
     if (!any_sizes_) planned.kernel.run_sizes = {dims.batch, dims.q_len, {}, {}};
   }
   pair_tiles(plan_);
+  const bool rings = std::ranges::any_of(plan_.kernels, [](const PlannedKernel& planned) {
+    return cuda_form(planned.kernel).product.form == CudaProductForm::kOneRow;
+  });
+  bool few_rows = false, others = false;
   for (PlannedKernel& planned : plan_.kernels) {
+    planned.kernel.beside_rings = rings;
     forms.push_back(cuda_form(planned.kernel));
-    streams_ |= forms.back().product.shared_bytes > 0 ||
-                (is_step && dims.batch > 1 && forms.back().shared_bytes > kGranted);
+    const bool of_few = of_few_rows(planned.kernel, forms.back());
+    few_rows |= of_few;
+    others |= !of_few && forms.back().product.shared_bytes > 0;
+    if (forms.back().product.shared_bytes > 0 ||
+        (is_step && dims.batch > 1 && forms.back().shared_bytes > kGranted)) {
+      shared_percent_ = 100;
+    }
   }
+  if (is_step && few_rows && !others) shared_percent_ = kFewRowsPercent;
   chosen_.assign(forms.size(), {});
   for (size_t i = 0; i < forms.size(); ++i) {
-    Loaded& loaded = loaded_[i][{forms[i], narrow, streams_}];
+    Loaded& loaded = loaded_[i][{forms[i], narrow, shared_percent_}];
     if (loaded.module == nullptr) {
       ASSAY_TRY(const std::string source, print_cuda(plan_.kernels[i].kernel));
-      ASSAY_TRY(loaded.module, kernels_.load(source, streams_));
+      ASSAY_TRY(loaded.module, kernels_.load(source, shared_percent_));
       loaded.sha256 = sha256_hex(source);
       loaded.is_long = is_step && is_long(plan_.kernels[i].kernel, forms[i]);
     }
@@ -77,12 +103,13 @@ Result<Function> StepForms::function(size_t kernel, const CudaLaunch& launch) {
   if (function != nullptr) return function;
   ASSAY_TRY(const Function found, driver_.function(chosen_[kernel].module, launch.entry));
   const auto bytes = static_cast<size_t>(launch.shared_bytes);
-  if (!streams_ && launch.shared_bytes > kGranted && plan_.dims.q_len == 1) {
-    ASSAY_CHECK(driver_.share_memory(found, bytes, kAttentionPercent));
-  } else if (streams_ && chosen_[kernel].is_long) {
+  const bool shares = shared_percent_ > 0;
+  if (!shares && launch.shared_bytes > kGranted && plan_.dims.q_len == 1) {
+    ASSAY_CHECK(driver_.share_memory(found, bytes, attention_percent(launch.shared_bytes)));
+  } else if (shares && chosen_[kernel].is_long) {
     ASSAY_CHECK(driver_.share_memory(found, bytes, kLongProductPercent));
-  } else if (streams_ || launch.shared_bytes > kGranted) {
-    ASSAY_CHECK(driver_.share_memory(found, bytes));
+  } else if (shares || launch.shared_bytes > kGranted) {
+    ASSAY_CHECK(driver_.share_memory(found, bytes, shares ? shared_percent_ : 100));
   }
   return function = found;
 }

@@ -30,7 +30,9 @@ class StepForms {
   ::assay::Status choose(const DimValues& dims);
 
   // The next two describe the forms that were chosen last.
-  bool streams() const { return streams_; }  // some fill shared memory, as share_memory() has it
+  // Of a multiprocessor's memory, kept for blocks, as Driver::share_memory() has it, where some
+  // kernels of a step fill it; 0: each kernel has what the driver chooses.
+  int shared_percent() const { return shared_percent_; }
   Result<Function> function(size_t kernel, const CudaLaunch& launch);
   const std::string& text_sha256(size_t kernel) const { return chosen_[kernel].sha256; }
 
@@ -40,14 +42,14 @@ class StepForms {
   Driver& driver_;
   bool any_sizes_;
   std::vector<NarrowBuffer> narrow_;  // in steps of decoding for many rows
-  bool streams_ = false;
+  int shared_percent_ = 0;
   struct Loaded {
     Module module = nullptr;
     std::string sha256;    // of the text
     bool is_long = false;  // a long product that reads its weight through the cache
   };
-  // Loaded modules by kernel; of a kernel by form, narrowness of values, and streams().
-  std::vector<std::map<std::tuple<CudaForm, bool, bool>, Loaded>> loaded_;
+  // Loaded modules by kernel; of a kernel by form, narrowness of values, and shared_percent().
+  std::vector<std::map<std::tuple<CudaForm, bool, int>, Loaded>> loaded_;
   std::vector<Loaded> chosen_;                                    // by kernel
   std::optional<std::pair<int64_t, int64_t>> chosen_for_;         // batch and q_len
   std::map<std::pair<Module, std::string>, Function> functions_;  // by entry
