@@ -169,7 +169,7 @@ __device__ __forceinline__ void merge_ranges(const float* parts, int splits, int
   store_four(out, (int)threadIdx.x, heads, value, total.sum);
 }
 
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER)) assay_decode(const Args args) {
+extern "C" __global__ void BOUNDS assay_decode(const Args args) {
   __shared__ State states[DECODE_WARPS][8];
   let_next_begin();
   const Sizes n = sizes_of(args);
@@ -287,6 +287,7 @@ int64_t rows_of_step(const Kernel& kernel) {
 // A block's threads, and a warp's tiles that are asked for ahead.
 struct StepsShape {
   int64_t threads = kCudaThreads, ring_tiles = 2;
+  int64_t registers = 0;  // of a thread at most; 0: the compiler's
   bool alone = false;  // a multiprocessor has one such block, of all of whose memory it makes use
 };
 
@@ -297,7 +298,7 @@ struct StepsShape {
 // small ones: more of them wait for memory at a time. The bounds are where an H200 was faster
 // (docs/engine-figures.md).
 StepsShape steps_shape(const Kernel& kernel, const AttentionKernel& k) {
-  constexpr int64_t kLong = 2048, kLongThreads = 512, kFewThreads = 128;
+  constexpr int64_t kLong = 2048, kLongThreads = 512, kFewThreads = 128, kWideRegisters = 160;
   const int64_t rows = rows_of_step(kernel), capacity = kernel.dims.capacity.value_or(0);
   const int64_t heads = rows * k.kv_heads * cuda_steps_pieces(k);
   const bool wide = k.head_dim > 64, split = capacity > kCudaUnsplit;
@@ -305,7 +306,7 @@ StepsShape steps_shape(const Kernel& kernel, const AttentionKernel& k) {
   const bool all = 10 * ranges * heads >= 9 * kCudaMultiprocessors;
   const bool room = kernel.target == "sm_90a" && !kernel.beside_rings;
   if (room && capacity > 0 && heads <= kCudaMultiprocessors) {
-    if (wide && (all || !split)) return {.alone = true};
+    if (wide && (all || !split)) return {.registers = kWideRegisters, .alone = true};
     if (all && capacity > kLong) return {.threads = kLongThreads, .alone = true};
     if (all && split) return {.ring_tiles = 3, .alone = true};
   }
@@ -338,8 +339,8 @@ std::string cuda_steps_text(const Kernel& kernel, const AttentionKernel& k) {
   const StepsShape shape = steps_shape(kernel, k);
   const bool small = k.head_dim <= 64 && shape.threads < kCudaThreads;
   const int64_t together = small ? 5 : shape.alone ? 1 : 2;
-  return fmt::format("\nnamespace of_steps {{\nenum {{ RING_TILES = {}, TOGETHER = {} }};\n",
-                     shape.ring_tiles, together) +
+  return fmt::format("\nnamespace of_steps {{\nenum {{ RING_TILES = {} }};\n", shape.ring_tiles) +
+         cuda_bounds_text(fmt::format("DECODE_THREADS, AT_LEAST({})", together), shape.registers) +
          std::string(kSteps) + "}\n";
 }
 

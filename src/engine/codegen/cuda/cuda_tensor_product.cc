@@ -273,21 +273,6 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
 }
 )";
 
-// BOUNDS of a kernel's registers. Compilers before CUDA 12.4 have no bound on a thread's: there as
-// many threads share a multiprocessor's.
-std::string bounds_text(const CudaProductShape& shape) {
-  if (shape.registers == 0) {
-    return fmt::format("#define BOUNDS __launch_bounds__(THREADS, {})\n", shape.together);
-  }
-  return fmt::format(
-      "#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1204\n"
-      "#define BOUNDS __maxnreg__({})\n"
-      "#else\n"
-      "#define BOUNDS __launch_bounds__({}, 1)\n"
-      "#endif\n",
-      shape.registers, kCudaRegisters / shape.registers / 32 * 32);
-}
-
 }  // namespace
 
 std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& kernel,
@@ -300,7 +285,7 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
                "TURNS = {}, EVEN = {} }};\n",
                shape.pieces, packed_columns(product.packing), shape.laps, shape.blocks, shape.turns,
                shape.threads / 32 * shape.pieces == CudaSlot::count(product.inputs) ? 1 : 0) +
-           bounds_text(shape) + element;
+           cuda_bounds_text(fmt::format("THREADS, {}", shape.together), shape.registers) + element;
   }
   const int64_t columns = packed_columns(product.packing);
   const bool in_blocks = kernel.buffers[product.weight].blocks.has_value();
@@ -321,7 +306,7 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
              columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
              split_pieces, cuda_task_columns(shape.rows), shape.round, whole ? 1 : 0, kCudaCounters,
              run, precise ? 1 : 0, ready ? 1 : 0, kCudaSumsPadding, in_blocks ? 1 : 0) +
-         bounds_text(shape) + element;
+         cuda_bounds_text(fmt::format("THREADS, {}", shape.together), shape.registers) + element;
 }
 
 std::string cuda_tensor_run(const CudaProductShape& shape, const Kernel& kernel,

@@ -2,6 +2,7 @@
 // those on tensor cores.
 #include <fmt/format.h>
 
+#include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
@@ -162,6 +163,19 @@ std::string cuda_widen_text(DType dtype) {
 
 std::string cuda_tensor_text(std::string_view element) {
   return fmt::format("\n#define ELEMENT_TYPE \"{}\"\n{}", element, kTensorCores);
+}
+
+std::string cuda_bounds_text(std::string_view launch_bounds, int64_t registers) {
+  if (registers == 0) {
+    return fmt::format("#define BOUNDS __launch_bounds__({})\n", launch_bounds);
+  }
+  return fmt::format(
+      "#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1204\n"
+      "#define BOUNDS __maxnreg__({})\n"
+      "#else\n"
+      "#define BOUNDS __launch_bounds__({}, 1)\n"
+      "#endif\n",
+      registers, kCudaRegisters / registers / 32 * 32);
 }
 
 std::string cuda_prelude(int64_t threads) {

@@ -68,6 +68,10 @@ constexpr int64_t kCudaCounters = 16384;
 
 // The begin of every kernel, for blocks of so many threads.
 std::string cuda_prelude(int64_t threads = kCudaThreads);
+// Defines BOUNDS, of a kernel's registers: `launch_bounds`, or, if that isn't 0, a thread has at
+// most `registers`. Compilers before CUDA 12.4 have no such bound: there as many threads share a
+// multiprocessor's.
+std::string cuda_bounds_text(std::string_view launch_bounds, int64_t registers);
 
 // For kernels on tensor cores, of elements "f16" or "bf16": pack(), which rounds two numbers to a
 // word of them, and multiply(), mma.m16n8k16, which adds to a warp's sums. Once in a namespace.
