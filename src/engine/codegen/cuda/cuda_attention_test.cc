@@ -1,4 +1,4 @@
-// How attention of a step is cut: threads, memory and ranges.
+// The cut of a step's attention: threads, memory and ranges.
 #include "engine/codegen/cuda/cuda_attention.h"
 
 #include <gtest/gtest.h>

@@ -30,8 +30,8 @@ class StepForms {
   ::assay::Status choose(const DimValues& dims);
 
   // The next two describe the forms that were chosen last.
-  // Of a multiprocessor's memory, kept for blocks, as Driver::share_memory() has it, where some
-  // kernels of a step fill it; 0: each kernel has what the driver chooses.
+  // The part of a multiprocessor's memory that is kept for blocks, as Driver::share_memory() has
+  // it, where some kernels of a step fill it; 0: each kernel has what the driver chooses.
   int shared_percent() const { return shared_percent_; }
   Result<Function> function(size_t kernel, const CudaLaunch& launch);
   const std::string& text_sha256(size_t kernel) const { return chosen_[kernel].sha256; }

@@ -1,4 +1,4 @@
-// What the forms of a step say of a multiprocessor's memory.
+// The part of a multiprocessor's memory that a step's forms keep for blocks.
 #include "engine/device/cuda/step_forms.h"
 
 #include <gtest/gtest.h>
