@@ -38,7 +38,7 @@ constexpr int64_t kMostSharedOfTwoLaps = 164 * 1024, kRegistersOfTwoLaps = 112;
 struct Sizes {
   int64_t element, pitch, columns, rows;  // rows: of a block at a time, a power of two
   bool known_one;                         // a run has one row
-  bool hopper;
+  bool hopper;                            // the GPU, whose multiprocessors have more memory
   int64_t most_shared = kMostShared;
 };
 
@@ -68,7 +68,7 @@ bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, std::span<cons
 // twice that, so that loads go on while its sums meet.
 bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
                      const std::optional<KernelBuffer::Blocks>& blocks, CudaProductShape& shape) {
-  constexpr int64_t kMostInputs = 2048, kColumns = 16;
+  constexpr int64_t kMostInputs = 2048, kColumns = 16, kFewLaps = 2;
   constexpr std::array kWarps = {16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4};
   const int64_t run = blocks ? CudaSlot::kInputs : kCudaTensorRun;
   shape = {.form = CudaProductForm::kTensor, .rows = sizes.rows, .columns = kColumns};
@@ -77,7 +77,7 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
   shape.splits = ceil_div(units, kMostInputs / run);
   if (shape.splits > kCudaMultiprocessors) return false;
   shape.blocks = std::min(kCudaMultiprocessors / shape.splits, sizes.columns / kColumns);
-  const bool many_columns = sizes.columns > kFewTurns / 2 * kColumns * shape.blocks;
+  const bool many_columns = sizes.columns > kFewLaps * kColumns * shape.blocks;
   const bool twice = sizes.hopper && !blocks && shape.rows <= kProductRows && many_columns;
   if (twice) shape.registers = kRegistersOfTwoLaps;
   const int64_t most_shared = twice ? kMostSharedOfTwoLaps : sizes.most_shared;
