@@ -72,10 +72,9 @@ TEST_P(CudaTileScales, KeepTheirBitsAndRowsTheirs) {
     const auto slots =
         in_slots(random, format, kOutputs, kInputs, product.packing, {}, weights, scale);
     std::vector<float> out(static_cast<size_t>(kRows * kOutputs));
-    Arguments arguments{
-        on_device(x.data(), x.size() * 4), on_device(slots.data(), slots.size()),
-        on_device(out.data(), out.size() * 4), on_device(sizes, sizeof sizes),
-        on_device(nullptr, static_cast<size_t>(cuda_workspace_floats(*kernel, dims, kRows)) * 4)};
+    Arguments arguments{on_device(x.data(), x.size() * 4), on_device(slots.data(), slots.size()),
+                        on_device(out.data(), out.size() * 4), on_device(sizes, sizeof sizes),
+                        workspace_of(*kernel, dims, kRows)};
     for (const CudaLaunch& of : cuda_launches(*kernel, dims, kRows).run) {
       ASSERT_NO_FATAL_FAILURE(launch(module, of, arguments));
     }
@@ -135,9 +134,7 @@ TEST_F(CudaTiledRows, AreThoseOfAKernelBetweenTheProducts) {
   const auto second_slots =
       in_slots(random, WeightFormat::kQ8_0, kOutputs, kMiddle, reader.packing, {}, weights);
   const std::vector<float> x = random_values(random, kRows * kInputs);
-  const auto workspace = [&](const Kernel& kernel) {
-    return on_device(nullptr, static_cast<size_t>(cuda_workspace_floats(kernel, dims, kRows)) * 4);
-  };
+  const auto workspace = [&](const Kernel& kernel) { return workspace_of(kernel, dims, kRows); };
   std::array<std::vector<float>, 2> outputs;
   for (const bool tiled : {false, true}) {
     writer.tiled_output = reader.tiled_input = tiled;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -154,13 +156,19 @@ class GpuHarness : public test::Harness {
       ASSAY_CHECK(add(bound.bytes.data(), bound.bytes.size()));
     const int64_t sizes[] = {case_.dims.batch, case_.dims.q_len, case_.dims.kv_len, capacity()};
     ASSAY_CHECK(add(sizes, sizeof sizes));
-    const auto floats = cuda_workspace_floats(kernel_, case_.dims, capacity());
-    const std::vector<float> workspace(static_cast<size_t>(floats) + 1);
-    ASSAY_CHECK(add(workspace.data(), workspace.size() * sizeof(float)));
+    const CudaWorkspace room = cuda_workspace(kernel_, case_.dims, capacity());
+    const std::vector<std::byte> workspace(room.bytes() + 1);
+    ASSAY_CHECK(add(workspace.data(), workspace.size()));
+    arguments.back() = room.place_in(arguments.back());
     ASSAY_CHECK(launch(module, arguments));
     for (size_t i = 0; i < bound_.size(); ++i) {
       ASSAY_CHECK(driver.download(bound_[i].bytes, blocks[i].address()));
     }
+    std::vector<float> words(static_cast<size_t>(room.words));
+    ASSAY_CHECK(driver.download(std::as_writable_bytes(std::span(words)), blocks.back().address()));
+    const bool clean =
+        std::ranges::all_of(words, [](float word) { return std::bit_cast<uint32_t>(word) == 0; });
+    if (!clean) return environment_error("expected words of zeros behind a launch");
     return {};
   }
 

@@ -78,6 +78,21 @@ class CudaProductKernels : public testing::Test {
     nvrtc_.emplace(std::move(nvrtc).value());
   }
 
+  uint64_t workspace_of(const Kernel& kernel, const DimValues& dims, int64_t capacity) {
+    const CudaWorkspace sizes = cuda_workspace(kernel, dims, capacity);
+    return sizes.place_in(on_device(nullptr, sizes.bytes()));
+  }
+
+  // True if words and counters are zeros again: each block has taken the floats left for it.
+  bool is_clean(const Kernel& kernel, const DimValues& dims, int64_t capacity, uint64_t workspace) {
+    const CudaWorkspace sizes = cuda_workspace(kernel, dims, capacity);
+    const auto words = static_cast<size_t>(sizes.words + (sizes.floats > 0 ? kCudaCounters : 0));
+    std::vector<uint32_t> found(words);
+    const uint64_t begin = workspace - static_cast<uint64_t>(sizes.words) * sizeof(float);
+    EXPECT_EQ(driver_->download(found.data(), begin, words * sizeof(float)), 0);
+    return std::ranges::all_of(found, [](uint32_t word) { return word == 0; });
+  }
+
   uint64_t on_device(const void* data, size_t bytes) {
     uint64_t address = 0;
     EXPECT_EQ(driver_->allocate(std::max<size_t>(bytes, 4), address), 0);  // the driver refuses 0

@@ -78,7 +78,8 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   Random random(static_cast<uint64_t>(inputs * 100 + rows));
   const auto& product = std::get<ProductKernel>(kernel->body);
   std::vector<float> x = random_values(random, rows * inputs);
-  if (rows > kProductRows) {  // which may round them to 16 bits
+  if (rows > 1) std::fill_n(x.begin() + inputs, inputs, 0.0f);  // sums of 0 come from every block
+  if (rows > kProductRows) {                                    // which may round them to 16 bits
     for (float& value : x) value = bf16_to_f32(f32_to_bf16(value));
   }
   std::vector<float> weights = random_values(random, outputs * inputs);
@@ -88,17 +89,17 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   std::vector<float> out(static_cast<size_t>(rows * outputs), std::nanf(""));
   const DimValues dims{.batch = rows, .q_len = 1, .kv_len = rows};
   const int64_t sizes[] = {rows, 1, rows, rows};
-  Arguments arguments{
-      on_device(x.data(), x.size() * 4), on_device(packed.data(), packed.size()),
-      on_device(out.data(), out.size() * 4), on_device(sizes, sizeof sizes),
-      on_device(nullptr, static_cast<size_t>(cuda_workspace_floats(*kernel, dims, rows)) * 4)};
-  for (int repeat = 0; repeat < 3; ++repeat) {  // counters are zeros again after each
+  Arguments arguments{on_device(x.data(), x.size() * 4), on_device(packed.data(), packed.size()),
+                      on_device(out.data(), out.size() * 4), on_device(sizes, sizeof sizes),
+                      workspace_of(*kernel, dims, rows)};
+  for (int repeat = 0; repeat < 3; ++repeat) {
     for (CudaLaunch of : cuda_launches(*kernel, dims, rows).run) {
       if (GetParam().few_blocks() && of.entry == "assay_run") of.blocks_x = 2 + repeat;
       ASSERT_NO_FATAL_FAILURE(launch(module, of, arguments));
     }
     const std::vector<float> before = out;
     ASSERT_EQ(driver_->download(out.data(), arguments.out, out.size() * 4), 0);
+    EXPECT_TRUE(is_clean(*kernel, dims, rows, arguments.workspace)) << "repetition " << repeat;
     const bool is_equal = std::memcmp(before.data(), out.data(), out.size() * 4) == 0;
     // Whoever comes last adds up what blocks share: in one order.
     EXPECT_TRUE(repeat == 0 || GetParam().few_blocks() || is_equal) << "repetition " << repeat;

@@ -277,6 +277,10 @@ inline void ptx_cvt_rn_satfinite_e4m3x2_f32(unsigned short& both, float high, fl
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) {
   y = exp2f(x);
 }
+inline void ptx_ld_volatile_global_v4_f32(float& x, float& y, float& z, float& w,
+                                          const float4* from) {
+  x = from->x, y = from->y, z = from->z, w = from->w;
+}
 inline void ptx_ld_global_L1__no_allocate_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w,
                                                  const void* p) {
   const uint4 v = *(const uint4*)p;

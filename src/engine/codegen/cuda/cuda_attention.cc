@@ -323,8 +323,8 @@ int64_t cuda_attention_splits(const Kernel& kernel, const AttentionKernel& k, co
   return std::clamp<int64_t>((capacity + positions / 2) / positions, 1, most);
 }
 
-int64_t cuda_attention_workspace(const Kernel& kernel, const AttentionKernel& k,
-                                 const DimValues& dims, int64_t capacity) {
+int64_t cuda_attention_parts(const Kernel& kernel, const AttentionKernel& k, const DimValues& dims,
+                             int64_t capacity) {
   const int64_t group = k.heads / k.kv_heads, pieces = pieces_of(kernel, k);
   constexpr int64_t kOfRange =
       4;  // its sum and largest score; the next range's are aligned as well

@@ -20,7 +20,7 @@ __device__ __forceinline__ unsigned pack_halves(float low, float high) {
   asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
-__device__ __forceinline__ void load_rows(const Args& args, const Inputs& in, int rows, Fragment (&x)[GROUPS][PIECES * PARTS],
+__device__ __forceinline__ void load_rows(const Args& args, const Inputs& in, int rows, const uint4*, Fragment (&x)[GROUPS][PIECES * PARTS],
                                           float (&square)[GROUPS], InputSums& sums) {
   const int lane = lane_of_thread();
   #pragma unroll

@@ -14,9 +14,10 @@ namespace {
 // fp16) at no cost, because the fragment has the rows anyway. A warp takes every DECODE_WARPS-th
 // tile of the block's range through a ring of its own, and corrects its softmax, in base 2, as
 // larger scores come. Positions that the kernel ahead doesn't write, all but the newest, are asked
-// for before the wait. Warps are put together in shared memory; ranges through the workspace, by
-// whichever block of a head comes last: values [range][heads of the piece][HEAD_DIM] not yet
-// divided by the sum, and behind them the largest score and the sum of each.
+// for before the wait, but for the ring's last tile, behind which the queries would wait. Warps are
+// put together in shared memory; ranges by the last block of a head, for which the others leave
+// words: values [range][heads of the piece][HEAD_DIM] not yet divided by the sum, and behind them
+// the largest score and the sum of each.
 constexpr std::string_view kSteps = R"(
 enum { TILE = 16, CHUNKS = HEAD_DIM / 8, COPIES = TILE * CHUNKS / 32, PART_BYTES = TILE * HEAD_DIM * 2,
        TILE_BYTES = 2 * PART_BYTES, STEPS = HEAD_DIM / 16, OUT_TILES = HEAD_DIM / 8, EVERY = 0x7fffffff,
@@ -117,12 +118,18 @@ __device__ __forceinline__ State merge_team(const float* parts, int splits, int 
     float4 values_of[AT_ONCE];
     State of[AT_ONCE];
     float most = total.largest;
-    #pragma unroll
-    for (int i = 0; i < AT_ONCE; ++i) {
-      const int s = s0 + i * TEAMS < splits ? s0 + i * TEAMS : s0;
-      of[i].largest = __ldcg(states + (s * PIECE + head) * 2), of[i].sum = __ldcg(states + (s * PIECE + head) * 2 + 1);
-      values_of[i] = __ldcg((const float4*)(parts + (long)s * PITCH) + v);
-    }
+    bool all;
+    do {
+      all = true;
+      #pragma unroll
+      for (int i = 0; i < AT_ONCE; ++i) {
+        const int s = s0 + i * TEAMS < splits ? s0 + i * TEAMS : s0;
+        of[i].largest = look(states + (s * PIECE + head) * 2), of[i].sum = look(states + (s * PIECE + head) * 2 + 1);
+        values_of[i] = look((const float4*)(parts + (long)s * PITCH) + v);
+      }
+      #pragma unroll
+      for (int i = 0; i < AT_ONCE; ++i) all = all && has_come(of[i].largest) && has_come(of[i].sum) && has_come(values_of[i]);
+    } while (!all);
     #pragma unroll
     for (int i = 0; i < AT_ONCE; ++i) most = fmaxf(most, of[i].largest);
     const float before = power_of_2(total.largest - most);
@@ -137,10 +144,10 @@ __device__ __forceinline__ State merge_team(const float* parts, int splits, int 
   }
   return total;
 }
-// The ranges' parts of a piece, by the block that comes last.
+// The ranges' parts of a piece, by the last block.
 __device__ __forceinline__ void merge_ranges(const float* parts, int splits, int heads, result_t* out) {
   if (TEAMS == 1) {
-    for (int v = threadIdx.x; v < VECTORS; v += DECODE_THREADS) {
+    for (int v = threadIdx.x; v < heads * HEAD_DIM / 4; v += DECODE_THREADS) {
       float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
       const State total = merge_team(parts, splits, 0, v, value);
       store_four(out, v, heads, value, total.sum);
@@ -151,7 +158,10 @@ __device__ __forceinline__ void merge_ranges(const float* parts, int splits, int
   State* const states = (State*)(values + TEAMS * VECTORS);
   if (threadIdx.x < TEAMS * VECTORS) {
     float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    states[threadIdx.x] = merge_team(parts, splits, threadIdx.x / VECTORS, threadIdx.x % VECTORS, value);
+    const int v = threadIdx.x % VECTORS;
+    State total = {SMALLEST, 0.0f};
+    if (v * 4 < heads * HEAD_DIM) total = merge_team(parts, splits, threadIdx.x / VECTORS, v, value);
+    states[threadIdx.x] = total;
     values[threadIdx.x] = value;
   }
   __syncthreads();
@@ -191,16 +201,25 @@ extern "C" __global__ void BOUNDS assay_decode(const Args args) {
   #pragma unroll
   for (int i = 0; i < RING_TILES; ++i) {
     const int p0 = own_first + i * DECODE_WARPS * TILE;
-    if (p0 >= stop) continue;
+    if (p0 >= stop || i >= AHEAD) continue;
     ask_tile(tiles + i * TILE_BYTES, keys, values, p0, 0, newest, stop);
     if (p0 + TILE <= newest) end_tile();
   }
   wait_for_kernels_ahead();
+  float2 asked[STEPS][2];  // of the queries
+  #pragma unroll
+  for (int k = 0; k < STEPS; ++k) {
+    #pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const query_t* from = (const query_t*)args.buffers[Q] + (head + lane / 4) * HEAD_DIM + k * 16 + i * 8 + lane % 4 * 2;
+      asked[k][i] = lane / 4 < heads ? load_two(from) : make_float2(0.0f, 0.0f);
+    }
+  }
   #pragma unroll
   for (int i = 0; i < RING_TILES; ++i) {
     const int p0 = own_first + i * DECODE_WARPS * TILE;
-    if (p0 < stop && p0 + TILE <= newest) continue;
-    if (p0 < stop) ask_tile(tiles + i * TILE_BYTES, keys, values, p0, newest, EVERY, stop);
+    if (i < AHEAD && p0 < stop && p0 + TILE <= newest) continue;
+    if (p0 < stop) ask_tile(tiles + i * TILE_BYTES, keys, values, p0, i < AHEAD ? newest : 0, EVERY, stop);
     end_tile();
   }
   result_t* out = (result_t*)args.buffers[OUT] + head * HEAD_DIM;
@@ -214,11 +233,7 @@ extern "C" __global__ void BOUNDS assay_decode(const Args args) {
   #pragma unroll
   for (int k = 0; k < STEPS; ++k) {
     #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const query_t* from = (const query_t*)args.buffers[Q] + (head + lane / 4) * HEAD_DIM + k * 16 + i * 8 + lane % 4 * 2;
-      const float2 x = lane / 4 < heads ? load_two(from) : make_float2(0.0f, 0.0f);
-      split_pair(x.x, x.y, q[k][2 * i], q[k][2 * i + 1]);
-    }
+    for (int i = 0; i < 2; ++i) split_pair(asked[k][i].x, asked[k][i].y, q[k][2 * i], q[k][2 * i + 1]);
   }
   Softmax own = {{}, SMALLEST, 0.0f};
   int slot = 0;
@@ -246,8 +261,9 @@ extern "C" __global__ void BOUNDS assay_decode(const Args args) {
     if (lane % 4 == 0) states[warp][lane / 4] = {own.largest, own.sum};
   }
   __syncthreads();
-  float* parts = args.workspace + COUNTERS +
-                 ((b * n.q_len + step) * KV_HEADS * PIECES + kv * PIECES + piece) * splits * PIECE * (HEAD_DIM + 4);
+  constexpr int WORDS = PIECE * (HEAD_DIM + 4);  // of a piece's range
+  const long pieces = (long)gridDim.x * gridDim.z, number = ((b * n.q_len + step) * KV_HEADS + kv) * PIECES + piece;
+  float* parts = args.workspace - (pieces - number) * splits * WORDS;
   for (int v = threadIdx.x; v < heads * HEAD_DIM / 4; v += DECODE_THREADS) {
     const int g = v * 4 / HEAD_DIM;
     State total = {SMALLEST, 0.0f};
@@ -264,15 +280,17 @@ extern "C" __global__ void BOUNDS assay_decode(const Args args) {
       store_four(out, v, heads, value, total.sum);
       continue;
     }
-    ((float4*)(parts + (long)split * PIECE * HEAD_DIM))[v] = value;
+    ((float4*)(parts + (long)split * PIECE * HEAD_DIM))[v] = as_left(value);
     if (v * 4 % HEAD_DIM == 0) {
       float* const state = parts + (long)splits * PIECE * HEAD_DIM + (split * PIECE + g) * 2;
-      state[0] = total.largest, state[1] = total.sum;
+      state[0] = as_left(total.largest), state[1] = as_left(total.sum);
     }
   }
-  const long counter = (b * n.q_len + step) * KV_HEADS * PIECES + kv * PIECES + piece;
-  if (splits == 1 || !is_last((int*)args.workspace + counter, splits)) return;
+  if (split < splits - 1 || splits == 1) return;
+  __syncthreads();  // the block has left its own
   merge_ranges(parts, splits, heads, out);
+  __syncthreads();  // all have looked
+  for (int i = threadIdx.x; i < splits * WORDS / 4; i += DECODE_THREADS) ((float4*)parts)[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 }
 )";
 
@@ -339,7 +357,8 @@ std::string cuda_steps_text(const Kernel& kernel, const AttentionKernel& k) {
   const StepsShape shape = steps_shape(kernel, k);
   const bool small = k.head_dim <= 64 && shape.threads < kCudaThreads;
   const int64_t together = small ? 5 : shape.alone ? 1 : 2;
-  return fmt::format("\nnamespace of_steps {{\nenum {{ RING_TILES = {} }};\n", shape.ring_tiles) +
+  return fmt::format("\nnamespace of_steps {{\nenum {{ RING_TILES = {}, AHEAD = {} }};\n",
+                     shape.ring_tiles, shape.ring_tiles - 1) +
          cuda_bounds_text(fmt::format("DECODE_THREADS, AT_LEAST({})", together), shape.registers) +
          std::string(kSteps) + "}\n";
 }

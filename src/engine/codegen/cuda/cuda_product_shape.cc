@@ -350,17 +350,22 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   return on_tensor_cores(product, ring_sizes, {}, ring) ? ring : registers;
 }
 
-int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product,
-                               int64_t rows) {
+int64_t cuda_product_words(const CudaProductShape& shape, const ProductKernel& product,
+                           int64_t rows) {
+  if (shape.splits == 1 || shape.form == CudaProductForm::kTiles) return 0;
   if (shape.form == CudaProductForm::kWarpgroups) {
-    const int64_t x = shape.rows * Packing::padded_inputs(product.inputs) / 2;
-    return x + (shape.splits == 1 ? 0 : shape.splits * shape.rows * shape.columns * shape.blocks);
+    return shape.splits * shape.rows * shape.columns * shape.blocks;
   }
-  if (shape.form == CudaProductForm::kTiles) return cuda_tile_workspace(shape, product, rows);
-  if (shape.splits == 1) return 0;
   const int64_t columns = packed_columns(product.packing);
   const int64_t launched = std::max(ceil_div(rows, shape.rows), int64_t{1}) * shape.rows;
   return shape.splits * launched * (columns + shape.blocks);  // sums; squares for a norm
+}
+
+int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product,
+                               int64_t rows) {
+  if (shape.form == CudaProductForm::kTiles) return cuda_tile_workspace(shape, product, rows);
+  const bool staged = shape.form == CudaProductForm::kWarpgroups;
+  return staged ? shape.rows * Packing::padded_inputs(product.inputs) / 2 : 0;
 }
 
 }  // namespace assay::engine

@@ -17,16 +17,16 @@ enum class CudaProductForm {
   // 2 to kCudaTensorRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
   // columns at a time, from a ring in shared memory that each warp fills for itself. A block takes
   // at most 2048 inputs, so that the ring has room for them and a warp's x stays in registers:
-  // blocks that share columns put their sums together in the workspace. Weights in blocks
+  // the last of the blocks that share columns takes the others' sums. Weights in blocks
   // (block_slots.h) may have any number of rows, a block of the launch for each `rows` of them.
   kTensor,
   // One row of a weight in blocks, on tensor cores too: a block takes 16 columns over all inputs,
   // all of which it asks for before the kernels ahead have ended.
   kOneRow,
   // More rows of a step of decoding, up to kCudaWarpgroupRows, by warpgroups (sm_90a), of 16 bits,
-  // where a library's product would need a kernel behind it. A block takes 64 columns; blocks that
-  // share columns put their sums together in the workspace, where the rows lie too if a prologue
-  // writes them.
+  // where a library's product would need a kernel behind it. A block takes 64 columns; the last
+  // of the blocks that share columns takes the others' sums. The workspace has the rows, if a
+  // prologue writes them.
   kWarpgroups,
   // Many rows of a weight in blocks, by warpgroups (sm_90a): a tile is 256 columns by `rows` rows,
   // and `blocks` tiles share the rows; the launch's blocks share all tiles. Weights become values
@@ -91,8 +91,11 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
 // Rows of the form kTensor at most: of a prompt fewer, since the library multiplies the rest.
 int64_t cuda_most_tensor_rows(const Kernel& kernel, const ProductKernel& product);
 
-// Floats of the workspace, behind the counters, where blocks that share columns meet in a run of so
-// many rows. Weights in blocks have counters and sums for each `shape.rows` of them.
+// Words ahead of the workspace that blocks which share columns leave for the last of them in a run
+// of so many rows, and floats of the workspace, behind the counters. Weights in blocks have words
+// for each `shape.rows` of them.
+int64_t cuda_product_words(const CudaProductShape& shape, const ProductKernel& product,
+                           int64_t rows);
 int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product,
                                int64_t rows);
 

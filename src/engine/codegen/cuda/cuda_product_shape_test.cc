@@ -300,13 +300,14 @@ TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
   }
 }
 
-TEST(CudaProductShapes, BlocksThatShareColumnsMeetInTheWorkspace) {
+TEST(CudaProductShapes, BlocksThatShareColumnsHaveWords) {
   const Kernel kernel = product_kernel(8192, DType::kBF16, 8);
   const auto& product = std::get<ProductKernel>(kernel.body);
   const CudaProductShape shape = cuda_product_shape(kernel, product);
   ASSERT_EQ(shape.splits, 4);
-  EXPECT_EQ(cuda_product_workspace(shape, product, 8), 4 * 8 * (kOutputs + shape.blocks));
-  EXPECT_EQ(cuda_product_workspace(shape_of(2048, DType::kBF16, 8), product, 8), 0);
+  EXPECT_EQ(cuda_product_words(shape, product, 8), 4 * 8 * (kOutputs + shape.blocks));
+  EXPECT_EQ(cuda_product_words(shape_of(2048, DType::kBF16, 8), product, 8), 0);
+  EXPECT_EQ(cuda_product_workspace(shape, product, 8), 0);
 }
 
 }  // namespace

@@ -37,8 +37,7 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
         #pragma unroll
         for (int w = 0; w < WARPS; ++w) total += parts.sums[w][task.row * ROW_PITCH + begin - first + lane_of_thread()];
       } else {
-        #pragma unroll
-        for (int s = 0; s < SPLITS; ++s) total += __ldcg(split_sums(args, s, task.row) + begin + lane_of_thread());
+        total = take_sum<SPLITS>(split_sums(args, 0, task.row) + begin + lane_of_thread(), ROWS * COLUMNS);
       }
       tile[lane_of_thread()] = total * scale;
     }
@@ -78,8 +77,7 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
         #pragma unroll 4
         for (int w = 0; w < WARPS; ++w) total[c] += parts.sums[w][row * ROW_PITCH + begin - first + at];
       } else {
-        #pragma unroll
-        for (int s = 0; s < SPLITS; ++s) total[c] += __ldcg(split_sums(args, s, row) + begin + at);
+        total[c] = take_sum<SPLITS>(split_sums(args, 0, row) + begin + at, ROWS * COLUMNS);
       }
     }
     const float scale = scale_of(args, parts, row);

@@ -38,31 +38,27 @@ struct Parts {
 };
 // The first of the block's rows.
 __device__ __forceinline__ int first_row() { return SEVERAL ? (int)blockIdx.z * ROWS : 0; }
-// The workspace has each split's sums [ROWS, COLUMNS], by the first row, and behind all of them its squares.
+// Each split leaves words: its sums [ROWS, COLUMNS], by the first row, and behind all of them its squares.
 __device__ __forceinline__ float* split_sums(const Args& args, int split, int row) {
-  return args.workspace + COUNTERS + (long)(first_row() * SPLITS + split * ROWS + row) * COLUMNS;
+  const long rows = SPLITS * ROWS * (SEVERAL ? (long)gridDim.z : 1);
+  return args.workspace - rows * (COLUMNS + BLOCKS) + (long)(first_row() * SPLITS + split * ROWS + row) * COLUMNS;
 }
 __device__ __forceinline__ float* split_squares(const Args& args, int split) {
-  const long sums = (SEVERAL ? (long)gridDim.z : 1) * SPLITS * ROWS * COLUMNS;
-  return args.workspace + COUNTERS + sums + ((first_row() / ROWS * BLOCKS + blockIdx.x) * SPLITS + split) * ROWS;
+  const long rows = SPLITS * ROWS * (SEVERAL ? (long)gridDim.z : 1);
+  return args.workspace - rows * BLOCKS + ((first_row() / ROWS * BLOCKS + blockIdx.x) * SPLITS + split) * ROWS;
 }
 // What a norm multiplies a row's products by.
 __device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, int row) {
   if (!NORMED) return 1.0f;
   float total = 0.0f;
-  if (SPLITS == 1) {
-    #pragma unroll
-    for (int w = 0; w < WARPS; ++w) total += parts.squares[w][row];
-  } else {
-    #pragma unroll
-    for (int s = 0; s < SPLITS; ++s) total += __ldcg(split_squares(args, s) + row);
-  }
+  #pragma unroll
+  for (int w = 0; w < (SPLITS == 1 ? (int)WARPS : 1); ++w) total += parts.squares[w][row];
   return 1.0f / sqrtf(total * (1.0f / INPUTS) + EPSILON);
 }
 )";
 
 constexpr std::string_view kTensor = R"(
-enum { PARTS = RUN / 32 };
+enum { PARTS = RUN / 32, STEADY_SCALES = NORMED && WHOLE_SCALES };
 // A warp's pieces are RUN inputs each, one behind the other.
 __device__ __forceinline__ int first_of(int piece) {
   return (blockIdx.y * SPLIT_PIECES + warp_of_thread() * PIECES + piece) * RUN;
@@ -162,7 +158,7 @@ __device__ __forceinline__ void run_slot(uint4* slot, const slot_t* upcoming, in
 )";
 
 constexpr std::string_view kLoadRows = R"(
-__device__ __forceinline__ void load_rows(const Args& args, const Inputs& in, int rows, Fragment (&x)[GROUPS][PIECES * PARTS],
+__device__ __forceinline__ void load_rows(const Args& args, const Inputs& in, int rows, const uint4* scales, Fragment (&x)[GROUPS][PIECES * PARTS],
                                           float (&square)[GROUPS], InputSums& sums) {
   const int lane = lane_of_thread();
   float own[PIECES * PARTS][GROUPS][VECTOR];  // all of them are asked for before any is used
@@ -177,7 +173,8 @@ __device__ __forceinline__ void load_rows(const Args& args, const Inputs& in, in
   for (int p = 0; p < PIECES * PARTS; ++p) {
     if (READY) continue;
     float scale[VECTOR];
-    if (NORMED) load_scales(args, input_of(p / PARTS, p % PARTS), scale);
+    if (STEADY_SCALES) widen(scales[p], scale);
+    else if (NORMED) load_scales(args, input_of(p / PARTS, p % PARTS), scale);
     #pragma unroll
     for (int g = 0; g < GROUPS; ++g) pack_part(own[p][g], scale, square[g], x[g][p]);
   }
@@ -196,6 +193,11 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
   const slot_t* upcoming = slots_of(args, begin);
   uint4* const own_slots = ring + warp * SLOT;
   let_next_begin();
+  uint4 scales[STEADY_SCALES ? PIECES * PARTS : 1];  // asked for ahead of the ring, whose copies all later reads wait behind
+  #pragma unroll
+  for (int i = 0; i < PIECES * PARTS; ++i) {
+    if (STEADY_SCALES) scales[STEADY_SCALES ? i : 0] = whole_scales(args, input_of(i / PARTS, i % PARTS));
+  }
   #pragma unroll
   for (int i = 0; i < LAPS; ++i, upcoming += STEP) {
     #pragma unroll
@@ -208,12 +210,13 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
   Asking asking;
   if (SPLITS == 1 && READS_STEADY) ask_ahead(args, parts, begin, round_end, rows, asking);
   wait_for_kernels_ahead();
+  if (SPLITS == 1 && !READS_STEADY) ask_ahead(args, parts, begin, round_end, rows, asking);
   prepare_inputs(args, in, first_row(), rows);
   __shared__ InputSums all_sums[WARPS];
   InputSums& sums = all_sums[warp];
   Fragment x[GROUPS][PIECES * PARTS];
   float square[GROUPS] = {};
-  load_rows(args, in, rows, x, square, sums);
+  load_rows(args, in, rows, scales, x, square, sums);
   #pragma unroll
   for (int g = 0; g < GROUPS; ++g) {
     if (!NORMED) continue;
@@ -225,7 +228,7 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
   int lap = 0;
   for (int first = begin; first < end; first += ROUND) {
     const int last = end - first < ROUND ? end : first + ROUND;
-    if (SPLITS == 1 && !(READS_STEADY && first == begin)) ask_ahead(args, parts, first, last, rows, asking);
+    if (SPLITS == 1 && first > begin) ask_ahead(args, parts, first, last, rows, asking);
     for (int column = first; column < last; column += GRAIN, upcoming += STEP) {
       float high[GROUPS][4] = {}, low[4] = {};
       const bool more = column + LAPS * GRAIN < end;
@@ -255,7 +258,7 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
         float total = 0.0f;
         #pragma unroll
         for (int w = 0; w < WARPS; ++w) total += parts.sums[w][of * ROW_PITCH + at];
-        split_sums(args, split, of)[first + at] = total;
+        split_sums(args, split, of)[first + at] = as_left(total);
       }
     }
     __syncthreads();  // all have read, before the next round writes
@@ -265,10 +268,15 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
     float total = 0.0f;
     #pragma unroll
     for (int w = 0; w < WARPS; ++w) total += parts.squares[w][threadIdx.x];
-    split_squares(args, split)[threadIdx.x] = total;
+    split_squares(args, split)[threadIdx.x] = as_left(total);
   }
+  if (split < SPLITS - 1) return;
   ask_ahead(args, parts, begin, end, rows, asking);
-  if (!is_last((int*)args.workspace + first_row() / ROWS * BLOCKS + blockIdx.x, SPLITS)) return;
+  if (NORMED) {
+    __syncthreads();  // the block's squares have been added up
+    if (threadIdx.x < ROWS) parts.squares[0][threadIdx.x] = take_sum<SPLITS>(split_squares(args, 0) + threadIdx.x, ROWS);
+    __syncthreads();
+  }
   finish(args, parts, begin, end, rows, asking);
 }
 )";
@@ -301,11 +309,11 @@ std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& k
              "\nenum {{ COLUMNS = {}, GRAIN = {}, BLOCKS = {}, PIECES = {}, LAPS = {},\n"
              "       DEPTH = LAPS * PIECES, SPLITS = {}, SPLIT_PIECES = {}, TASK = {}, ROUND = "
              "{},\n"
-             "       WHOLE = {}, COUNTERS = {}, RUN = {}, GROUPS = (ROWS + 7) / 8, PRECISE = {},\n"
+             "       WHOLE = {}, RUN = {}, GROUPS = (ROWS + 7) / 8, PRECISE = {},\n"
              "       READY = {}, ROW_PITCH = ROUND + {}, SEVERAL = {} }};\n",
              columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
-             split_pieces, cuda_task_columns(shape.rows), shape.round, whole ? 1 : 0, kCudaCounters,
-             run, precise ? 1 : 0, ready ? 1 : 0, kCudaSumsPadding, in_blocks ? 1 : 0) +
+             split_pieces, cuda_task_columns(shape.rows), shape.round, whole ? 1 : 0, run,
+             precise ? 1 : 0, ready ? 1 : 0, kCudaSumsPadding, in_blocks ? 1 : 0) +
          cuda_bounds_text(fmt::format("THREADS, {}", shape.together), shape.registers) + element;
 }
 

@@ -120,6 +120,41 @@ __device__ __forceinline__ bool is_last(int* counter, int blocks) {
   __syncthreads();
   return last;
 }
+// Words ahead of Args::workspace, where blocks leave floats for another one. All are zeros between launches, and a float that has
+// come isn't, because 0 is left as -0: each word says by itself that it is there, without a counter or a fence, which take longer
+// than the words do. The last of the blocks takes, in the order of their numbers: that is the order in which they begin, so that
+// it waits for none that might have to wait for it.
+__device__ __forceinline__ float as_left(float x) { return x == 0.0f ? -0.0f : x; }
+__device__ __forceinline__ float4 as_left(const float4& v) {
+  return make_float4(as_left(v.x), as_left(v.y), as_left(v.z), as_left(v.w));
+}
+__device__ __forceinline__ float look(const float* word) { return *(const volatile float*)word; }
+__device__ __forceinline__ float4 look(const float4* words) {
+  float4 v;
+  asm volatile("ld.volatile.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(words) : "memory");
+  return v;
+}
+__device__ __forceinline__ bool has_come(float word) { return __float_as_uint(word) != 0; }
+__device__ __forceinline__ bool has_come(const float4& v) {
+  return has_come(v.x) && has_come(v.y) && has_come(v.z) && has_come(v.w);
+}
+// The sum of N words, `pitch` apart, in their order, once all have come; they are zeros again.
+template <int N>
+__device__ __forceinline__ float take_sum(float* words, long pitch) {
+  float found[N], total = 0.0f;
+  bool all;
+  do {
+    all = true;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) found[i] = look(words + i * pitch);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) all = all && has_come(found[i]);
+  } while (!all);
+  #pragma unroll
+  for (int i = 0; i < N; ++i) total += found[i], words[i * pitch] = 0.0f;
+  return total;
+}
 )";
 
 constexpr std::string_view kWiden = R"(

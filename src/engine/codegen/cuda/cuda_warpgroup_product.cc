@@ -75,24 +75,18 @@ __device__ __forceinline__ void multiply_stages(unsigned shared, int count, floa
   }
   await_products<0>(sums);
 }
-// Adds up what the blocks that share columns have summed, in the block that comes last; false in
-// the others.
+// Adds up what the blocks that share columns have summed, in the last of them; false in the others.
 __device__ __forceinline__ bool add_splits(const Args& args, float (&sums)[OWN]) {
-  float* parts = args.workspace + SUMS_AT + (long)blockIdx.x * SPLITS * ROWS * GRAIN;
+  float* words = args.workspace - (long)(gridDim.x - blockIdx.x) * SPLITS * ROWS * GRAIN + threadIdx.x;
   const bool multiplies = threadIdx.x < 128;
   #pragma unroll
   for (int i = 0; i < OWN; ++i) {
-    if (multiplies) parts[(blockIdx.y * OWN + i) * 128 + threadIdx.x] = sums[i];
+    if (multiplies) words[(blockIdx.y * OWN + i) * 128] = as_left(sums[i]);
   }
-  if (!is_last((int*)args.workspace + blockIdx.x, SPLITS)) return false;
+  if (blockIdx.y < SPLITS - 1) return false;
   if (!multiplies) return true;
   #pragma unroll
-  for (int i = 0; i < OWN; ++i) sums[i] = 0.0f;
-  #pragma unroll
-  for (int s = 0; s < SPLITS; ++s) {
-    #pragma unroll
-    for (int i = 0; i < OWN; ++i) sums[i] += __ldcg(parts + (s * OWN + i) * 128 + threadIdx.x);
-  }
+  for (int i = 0; i < OWN; ++i) sums[i] = take_sum<SPLITS>(words + i * 128, OWN * 128);
   return true;
 }
 
@@ -144,14 +138,13 @@ std::string cuda_warpgroup_constants(const CudaProductShape& shape, const Produc
   return fmt::format(
       "\nenum {{ GRAIN = {}, RUN = {}, RUNS = {}, STAGES = {}, SPLITS = {}, LOADERS = {}, ROUND = "
       "{}, "
-      "PART_PITCH = GRAIN + 4,\n       RING_BYTES = {}, COUNTERS = {}, X_AT = COUNTERS, SUMS_AT = "
-      "X_AT + {}, "
-      "WHOLE = 1,\n       COLUMN_BYTES = GRAIN * 128, STAGE_BYTES = COLUMN_BYTES + ROWS * 128, "
+      "PART_PITCH = GRAIN + 4,\n       RING_BYTES = {}, X_AT = {}, WHOLE = 1,\n       COLUMN_BYTES "
+      "= GRAIN * 128, STAGE_BYTES = COLUMN_BYTES + ROWS * 128, "
       "BARRIERS_AT = "
       "RING_BYTES, OWN = ROWS / 2 }};\n",
       shape.columns, kCudaTensorRun, pitch / kCudaTensorRun, shape.laps, shape.splits,
       shape.threads / 32 - 8, cuda_task_columns(shape.rows), cuda_warpgroup_ring_bytes(shape),
-      kCudaCounters, shape.rows * pitch / 2);
+      kCudaCounters);
 }
 
 std::string cuda_warpgroup_run(const Kernel& kernel, const ProductKernel& product,

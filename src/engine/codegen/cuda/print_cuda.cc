@@ -207,19 +207,26 @@ CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t 
   return std::visit(Launches{kernel, dims, capacity}, kernel.body);
 }
 
-int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity) {
+CudaWorkspace cuda_workspace(const Kernel& kernel, const DimValues& dims, int64_t capacity) {
+  CudaWorkspace found;
   if (const auto* rows = std::get_if<RowsKernel>(&kernel.body)) {
     const int64_t blocks = blocks_of_row(kernel, *rows);
-    return blocks == 1 ? 0 : kCudaCounters + 2 * blocks * rows->rows.value(dims);
+    if (blocks > 1) found.floats = 2 * blocks * rows->rows.value(dims);
+  } else if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
+    if (dims.q_len > kCudaFewQueries) return {};
+    const int64_t parts = cuda_attention_parts(kernel, *k, dims, capacity);
+    (cuda_attention_on_tensor_cores(kernel, *k) ? found.words : found.floats) = parts;
+  } else {
+    const auto& product = std::get<ProductKernel>(kernel.body);
+    const CudaProductShape shape = cuda_product_shape(kernel, product);
+    const int64_t count = product.rows.value(dims);
+    found = {cuda_product_words(shape, product, count),
+             cuda_product_workspace(shape, product, count)};
   }
-  if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
-    if (dims.q_len > kCudaFewQueries) return 0;
-    return kCudaCounters + cuda_attention_workspace(kernel, *k, dims, capacity);
-  }
-  const auto& product = std::get<ProductKernel>(kernel.body);
-  const int64_t floats = cuda_product_workspace(cuda_product_shape(kernel, product), product,
-                                                product.rows.value(dims));
-  return floats == 0 ? 0 : kCudaCounters + floats;
+  if (found.floats > 0) found.floats += kCudaCounters;
+  constexpr int64_t kAlignment = 64;
+  found.words = ceil_div(found.words, kAlignment) * kAlignment;
+  return found;
 }
 
 }  // namespace assay::engine

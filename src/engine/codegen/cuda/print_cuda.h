@@ -16,9 +16,9 @@ namespace assay::engine {
 // A kernel as CUDA C++ without any #include, for NVRTC. Every entry point takes, by value,
 //   struct Args { void* buffers[kernel.bound_buffers]; const long* dims; float* workspace; };
 // all of them addresses in device memory. `dims` are KernelArgs::dims: the device reads them, so
-// that a captured graph is replayed for every length. The workspace has cuda_workspace_floats()
-// elements, zeros before the first launch; launches one after the other may share it. bad_input
-// names the kernel that fits no template, such as a product whose weight isn't packed in rows.
+// that a captured graph is replayed for every length. The workspace is as cuda_workspace() has it;
+// launches one after the other may share it. bad_input names the kernel that fits no template, such
+// as a product whose weight isn't packed in rows.
 Result<std::string> print_cuda(const Kernel& kernel);
 
 // The entry assay_run of a kernel of rows with more to do: further members of struct Args, lines
@@ -56,14 +56,25 @@ struct CudaLaunches {
 };
 // The launches of a run with these dims; kv_len has no influence on them.
 CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t capacity);
-int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity);
+// Floats that lie ahead of Args::workspace, where blocks leave sums for each other and which are
+// zeros between launches, and from it on, of which the first kCudaCounters are counters: zeros too.
+struct CudaWorkspace {
+  int64_t words = 0, floats = 0;
+  size_t bytes() const { return static_cast<size_t>(words + floats) * sizeof(float); }
+  // The workspace's address in such a block of memory.
+  uint64_t place_in(uint64_t block) const {
+    return block + static_cast<uint64_t>(words) * sizeof(float);
+  }
+};
+// Any multiple of 256 bytes may begin it.
+CudaWorkspace cuda_workspace(const Kernel& kernel, const DimValues& dims, int64_t capacity);
 
 // Parts that the printer's files share.
 constexpr int64_t kCudaThreads = 256;  // of a block of most kernels but products
 
 constexpr int64_t kCudaMultiprocessors = 132;  // of an H200; right on others, not as fast
 
-// Ints at the workspace's start that kernels count their blocks in; zeros between launches.
+// Ints at Args::workspace that kernels count their blocks in; zeros between launches.
 constexpr int64_t kCudaCounters = 16384;
 
 // The begin of every kernel, for blocks of so many threads.
@@ -107,9 +118,9 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& at
 // captured graph is replayed for every one.
 int64_t cuda_attention_splits(const Kernel& kernel, const AttentionKernel& k, const DimValues& dims,
                               int64_t capacity);
-// Floats of the workspace that the ranges' parts take, behind the counters.
-int64_t cuda_attention_workspace(const Kernel& kernel, const AttentionKernel& k,
-                                 const DimValues& dims, int64_t capacity);
+// Floats that the ranges' parts take.
+int64_t cuda_attention_parts(const Kernel& kernel, const AttentionKernel& k, const DimValues& dims,
+                             int64_t capacity);
 // Blocks of a row, query and range; threads of such a block, and the shared memory that they ask
 // for.
 int64_t cuda_attention_heads(const Kernel& kernel, const AttentionKernel& k);

@@ -171,7 +171,7 @@ Address CudaStep::address(ValueId id) const {
       if (value != nullptr && !made_) arguments_[i][b] = address(value->value);
     }
     arguments_[i][bindings.size()] = state_address();
-    arguments_[i][bindings.size() + 1] = workspace_.address();
+    arguments_[i][bindings.size() + 1] = workspace_sizes_.place_in(workspace_.address());
   }
   roomed_ = dims;
   return {};
@@ -196,19 +196,20 @@ Address CudaStep::address(ValueId id) const {
 
 // For the forms that were chosen: another batch's may need more, and so may a prompt's few rows.
 ::assay::Status CudaStep::reserve_workspace(const DimValues& dims) {
-  int64_t floats = kCudaCounters;
+  CudaWorkspace wanted = workspace_sizes_;
+  wanted.floats = std::max(wanted.floats, kCudaCounters);
   for (const PlannedKernel& planned : plan_.kernels) {
     if (many_rows_.shape(planned.kernel, dims)) continue;  // the library has its own
-    floats = std::max(floats, cuda_workspace_floats(planned.kernel, dims, dims.kv_len));
+    const CudaWorkspace own = cuda_workspace(planned.kernel, dims, dims.kv_len);
+    wanted = {std::max(wanted.words, own.words), std::max(wanted.floats, own.floats)};
   }
-  if (floats <= workspace_floats_) return {};
+  if (wanted.bytes() == workspace_sizes_.bytes()) return {};
   drop_graphs();
-  workspace_floats_ = 0;
+  workspace_sizes_ = {};
   workspace_ = GpuBlock();
-  const auto bytes = static_cast<size_t>(floats) * sizeof(float);
-  ASSAY_TRY(workspace_, GpuBlock::allocate(driver_, bytes));
-  ASSAY_CHECK(driver_.fill(workspace_.address(), 0, bytes));
-  workspace_floats_ = floats;
+  ASSAY_TRY(workspace_, GpuBlock::allocate(driver_, wanted.bytes()));
+  ASSAY_CHECK(driver_.fill(workspace_.address(), 0, wanted.bytes()));
+  workspace_sizes_ = wanted;
   return {};
 }
 
@@ -329,15 +330,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     const Kernel& kernel = plan_.kernels[i].kernel;
     const CudaLaunches launches = cuda_launches(kernel, dims, of.bound.capacity);
     if (!of.products[i]) {
-      const auto* product = std::get_if<ProductKernel>(&kernel.body);
-      const bool in_blocks =
-          product != nullptr && kernel.buffers[product->weight].blocks.has_value();
       for (const CudaLaunch& launch : launches.run) {
-        if (in_blocks && launch.blocks_y > 1 && launch.blocks_x * launch.blocks_z > kCudaCounters) {
-          return environment_error(
-              "{}: expected cuBLASLt for {} rows of weights in blocks, found none to be had",
-              kernel.label, product->rows.value(dims));
-        }
         ASSAY_CHECK(add_launch(of, i, launch, 0));
       }
       continue;
@@ -414,7 +407,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
   auto launched = driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(),
                                  early, launch.shared_bytes);
   arguments.resize(own);
-  arguments.back() = workspace_.address();
+  arguments.back() = workspace_sizes_.place_in(workspace_.address());
   if (launch.codes) arguments[*launch.codes] = output;
   return launched;
 }

@@ -133,7 +133,7 @@ class CudaStep final : public LoadedStep {
   ArenaPlan places_;  // of an eager step: of its inputs alone
   GpuBlock arena_;    // of places_, and behind them the step's sizes, as StepFeed has them
   GpuBlock workspace_;
-  int64_t workspace_floats_ = 0;
+  CudaWorkspace workspace_sizes_;
   HostBlock state_;                 // uploaded before a run
   std::unique_ptr<StepFeed> feed_;  // of a compiled step whose last kernel chooses tokens
   std::optional<bool> finite_;      // as chose_finite()
