@@ -466,6 +466,18 @@ TEST_F(CudaManyRows, ProductsOfBatchesEqualTheInterpreters) {
   }
 }
 
+// Blocks that share a norm's inputs leave the squares of each row too.
+TEST_F(CudaManyRows, BlocksThatShareANormsInputsEqualTheInterpreters) {
+  constexpr std::string_view kConfig =
+      R"("model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 41,
+         "hidden_size": 2176, "num_hidden_layers": 1, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 64,
+         "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+         "rope_theta": 10000.0, "tie_word_embeddings": true)";
+  run<ProductKernel>(graph_of(std::string(kConfig), DType::kBF16, true), DType::kBF16,
+                     {{8, 1, 2}, {12, 1, 2}});
+}
+
 // x needs no prologue where it is of the weights' type.
 TEST_F(CudaManyRows, ProductsOfBatchesReadWhatIsThere) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
@@ -551,11 +563,11 @@ TEST_P(CudaAttention, EqualsTheInterpreters) {
                        {{1, 1, 1}, {2, 1, 40}, {3, 1, 301}, {1, 1, 1000}, {2, 8, 101}});
 }
 
-// One head has keys of its own; seven and twelve heads share keys, the latter more than a block
-// takes.
+// One head has keys of its own; others share keys: seven, or more than a block takes, of which the
+// last block of nine and of seventeen has fewer.
 TEST_P(CudaAttention, OfGroupsEqualsTheInterpreters) {
   const auto [head_dim, dtype] = GetParam();
-  for (const int64_t heads : {1, 7, 12}) {
+  for (const int64_t heads : {1, 7, 9, 12, 17}) {
     SCOPED_TRACE(heads);
     run<AttentionKernel>(attention_graph(heads, 1, head_dim, dtype), DType::kF32,
                          {{2, 1, 40}, {1, 1, 1700}, {1, 3, 50}});

@@ -66,7 +66,7 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   if (GetParam().any_rows()) dims_known = {};
   auto kernel = lower(graph, graph.nodes.back(), dims_known, TileLayout::kRows);
   ASSERT_TRUE(kernel) << kernel.error().message;
-  if (in_blocks) kernel->target = "sm_90a";  // as load() compiles
+  kernel->target = "sm_90a";  // as load() compiles
   if (rows > kCudaBlockRows) {
     auto& body = std::get<ProductKernel>(kernel->body);
     body.by_itself = true;
@@ -101,7 +101,7 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
     ASSERT_EQ(driver_->download(out.data(), arguments.out, out.size() * 4), 0);
     EXPECT_TRUE(is_clean(*kernel, dims, rows, arguments.workspace)) << "repetition " << repeat;
     const bool is_equal = std::memcmp(before.data(), out.data(), out.size() * 4) == 0;
-    // Whoever comes last adds up what blocks share: in one order.
+    // Blocks that share columns are added up in one order.
     EXPECT_TRUE(repeat == 0 || GetParam().few_blocks() || is_equal) << "repetition " << repeat;
   }
   for (int64_t r = 0; r < rows; ++r) {

@@ -277,9 +277,24 @@ inline void ptx_cvt_rn_satfinite_e4m3x2_f32(unsigned short& both, float high, fl
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) {
   y = exp2f(x);
 }
+// A word of zeros may be one that hasn't come: who looks lets others go on, and the run fails if
+// nobody can.
+inline void ptx_ld_volatile_global_f32(float& x, const float* from) {
+  x = *from;
+  if (x == 0.0f && !__builtin_signbit(x)) simt_state->yield();
+}
 inline void ptx_ld_volatile_global_v4_f32(float& x, float& y, float& z, float& w,
                                           const float4* from) {
-  x = from->x, y = from->y, z = from->z, w = from->w;
+  ptx_ld_volatile_global_f32(x, &from->x);
+  ptx_ld_volatile_global_f32(y, &from->y);
+  ptx_ld_volatile_global_f32(z, &from->z);
+  ptx_ld_volatile_global_f32(w, &from->w);
+}
+inline void ptx_st_volatile_global_f32(float* to, float x) {
+  *to = x;
+}
+inline void ptx_st_volatile_global_v4_f32(float4* to, float x, float y, float z, float w) {
+  to->x = x, to->y = y, to->z = z, to->w = w;
 }
 inline void ptx_ld_global_L1__no_allocate_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w,
                                                  const void* p) {

@@ -48,8 +48,9 @@ class Runner {
   void run(const SimtEntry& entry, const unsigned blocks[3], unsigned threads,
            const void* argument) {
     prepare(threads);
-    // Blocks have no order: results that depend on one differ between repetitions, of which each
-    // has a launch or two.
+    // Blocks of one y have no order: results that depend on one differ between repetitions, of
+    // which each has a launch or two. A higher y begins behind lower ones, as on a GPU, and may
+    // wait for what those leave.
     const bool backwards = launches_++ / 2 % 2 == 1;
     entry_ = &entry;
     argument_ = argument;

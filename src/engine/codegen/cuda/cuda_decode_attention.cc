@@ -280,10 +280,10 @@ extern "C" __global__ void BOUNDS assay_decode(const Args args) {
       store_four(out, v, heads, value, total.sum);
       continue;
     }
-    ((float4*)(parts + (long)split * PIECE * HEAD_DIM))[v] = as_left(value);
+    leave((float4*)(parts + (long)split * PIECE * HEAD_DIM) + v, value);
     if (v * 4 % HEAD_DIM == 0) {
       float* const state = parts + (long)splits * PIECE * HEAD_DIM + (split * PIECE + g) * 2;
-      state[0] = as_left(total.largest), state[1] = as_left(total.sum);
+      leave(state, total.largest), leave(state + 1, total.sum);
     }
   }
   if (split < splits - 1 || splits == 1) return;
@@ -297,9 +297,10 @@ extern "C" __global__ void BOUNDS assay_decode(const Args args) {
 constexpr int64_t kMostHeads = 8;  // rows of a fragment's upper half
 
 // A prompt's kernel has the form for one row, which its runs don't launch.
-int64_t rows_of_step(const Kernel& kernel) {
+int64_t queries_of_step(const Kernel& kernel) {
   const Specialization sizes = cuda_form_sizes(kernel);
-  return sizes.q_len.value_or(1) > kCudaFewQueries ? 1 : sizes.batch.value_or(1);
+  const int64_t queries = sizes.q_len.value_or(1);
+  return queries > kCudaFewQueries ? 1 : queries * sizes.batch.value_or(1);
 }
 
 // A block's threads, and a warp's tiles that are asked for ahead.
@@ -317,7 +318,7 @@ struct StepsShape {
 // (docs/engine-figures.md).
 StepsShape steps_shape(const Kernel& kernel, const AttentionKernel& k) {
   constexpr int64_t kLong = 2048, kLongThreads = 512, kFewThreads = 128, kWideRegisters = 160;
-  const int64_t rows = rows_of_step(kernel), capacity = kernel.dims.capacity.value_or(0);
+  const int64_t rows = queries_of_step(kernel), capacity = kernel.dims.capacity.value_or(0);
   const int64_t heads = rows * k.kv_heads * cuda_steps_pieces(k);
   const bool wide = k.head_dim > 64, split = capacity > kCudaUnsplit;
   const int64_t ranges = split ? kCudaMultiprocessors / heads : 1;

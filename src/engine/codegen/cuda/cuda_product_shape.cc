@@ -206,7 +206,7 @@ bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t r
     shape.splits = std::min({ceil_div(kCudaMultiprocessors, shape.blocks),
                              product.inputs / kCudaTensorRun, kSplitsAtMost});
   }
-  if (shape.blocks > kCudaCounters || (shape.splits > 1 && rows > kMostRowsOfSplits)) return false;
+  if (shape.splits > 1 && rows > kMostRowsOfSplits) return false;
   shape.threads = 256 + 32 * (shape.rows <= kRowsOfOneLoader ? 1 : 2);
   shape.laps = kRingBytes / ((kColumns + shape.rows) * kCudaTensorRun * 2);
   shape.shared_bytes = cuda_warpgroup_ring_bytes(shape) + kAlignment + shape.laps * kBarrierBytes;

@@ -54,8 +54,8 @@ struct CudaProductShape {
                           // inputs that a warp has; of blocks, one row too: slots
   int64_t round = 0;      // tensor: columns whose sums are kept until the block meets
   int64_t turns = 1;      // one row: that a block takes columns one behind the other
-  int64_t together = 1;   // held, one row: blocks that a multiprocessor must have registers for
-  int64_t registers = 0;  // of blocks, one row: of a thread at most; 0: `together` says it
+  int64_t together = 1;   // blocks that a multiprocessor must have registers for
+  int64_t registers = 0;  // of a thread at most; 0: `together` says it
   int64_t laps =
       0;  // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs, or, tiles, a slot
   int64_t splits = 1;        // of the inputs

@@ -300,6 +300,17 @@ TEST(CudaProductShapes, WeightsInBlocksFitEachGpu) {
   }
 }
 
+TEST(CudaProductShapes, FewRowsOfManyColumnsHaveTwoLapsOnHopper) {
+  Kernel kernel = product_kernel(2048, DType::kBF16, 8, 5400);
+  const auto& product = std::get<ProductKernel>(kernel.body);
+  EXPECT_EQ(cuda_product_shape(kernel, product).laps, 1);
+  kernel.target = "sm_90a";
+  const CudaProductShape shape = cuda_product_shape(kernel, product);
+  EXPECT_EQ(shape.laps, 2);
+  EXPECT_EQ(shape.registers, 112);
+  EXPECT_LE(shape.shared_bytes, 164 * 1024);
+}
+
 TEST(CudaProductShapes, BlocksThatShareColumnsHaveWords) {
   const Kernel kernel = product_kernel(8192, DType::kBF16, 8);
   const auto& product = std::get<ProductKernel>(kernel.body);

@@ -30,7 +30,7 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
   for (int number = warp_of_thread(); find_task(number, first, last, rows, task); number += WARPS) {
     const int begin = task.begin, count = task.end - begin;
     float* tile = parts.sums[0] + (SPLITS == 1 ? task.row * ROW_PITCH + begin - first : warp_of_thread() * TASK);
-    const float scale = scale_of(args, parts, task.row);
+    const float scale = scale_of(parts, task.row);
     float total = 0.0f;  // of the lane's column
     if (lane_of_thread() < count) {
       if (SPLITS == 1) {
@@ -68,23 +68,26 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, int first
     const int aligned = (first / TASK + task / rows) * TASK;  // segments begin at such columns
     const int begin = aligned < first ? first : aligned, end = aligned + TASK < last ? aligned + TASK : last;
     const bool there = begin < end;
-    float total[TASK / EPILOGUE_LANES] = {};
-    #pragma unroll
-    for (int c = 0; c < TASK / EPILOGUE_LANES; ++c) {
-      const int at = c * EPILOGUE_LANES + lane;
-      if (begin + at >= end) continue;
-      if (SPLITS == 1) {
-        #pragma unroll 4
-        for (int w = 0; w < WARPS; ++w) total[c] += parts.sums[w][row * ROW_PITCH + begin - first + at];
-      } else {
-        total[c] = take_sum<SPLITS>(split_sums(args, 0, row) + begin + at, ROWS * COLUMNS);
-      }
+    enum { OWN = TASK / EPILOGUE_LANES };
+    float total[OWN] = {};
+    if (SPLITS > 1 && there) {  // a whole task, because GRAIN is one's columns
+      float found[OWN * SPLITS];
+      take([&](int i) { return split_sums(args, i / OWN, row) + begin + i % OWN * EPILOGUE_LANES + lane; }, found);
+      #pragma unroll
+      for (int i = 0; i < OWN * SPLITS; ++i) total[i % OWN] += found[i];
     }
-    const float scale = scale_of(args, parts, row);
+    #pragma unroll
+    for (int c = 0; c < OWN; ++c) {
+      const int at = c * EPILOGUE_LANES + lane;
+      if (SPLITS > 1 || begin + at >= end) continue;
+      #pragma unroll 4
+      for (int w = 0; w < WARPS; ++w) total[c] += parts.sums[w][row * ROW_PITCH + begin - first + at];
+    }
+    const float scale = scale_of(parts, row);
     __syncwarp();  // all lanes have read, also what the epilogue before had
     float* tile = parts.sums[0] + (SPLITS == 1 ? row * ROW_PITCH + begin - first : threadIdx.x / EPILOGUE_LANES * TASK);
     #pragma unroll
-    for (int c = 0; c < TASK / EPILOGUE_LANES; ++c) {
+    for (int c = 0; c < OWN; ++c) {
       if (there) tile[c * EPILOGUE_LANES + lane] = total[c] * scale;
     }
     __syncwarp();

@@ -48,7 +48,7 @@ __device__ __forceinline__ float* split_squares(const Args& args, int split) {
   return args.workspace - rows * BLOCKS + ((first_row() / ROWS * BLOCKS + blockIdx.x) * SPLITS + split) * ROWS;
 }
 // What a norm multiplies a row's products by.
-__device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, int row) {
+__device__ __forceinline__ float scale_of(const Parts& parts, int row) {
   if (!NORMED) return 1.0f;
   float total = 0.0f;
   #pragma unroll
@@ -258,7 +258,7 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
         float total = 0.0f;
         #pragma unroll
         for (int w = 0; w < WARPS; ++w) total += parts.sums[w][of * ROW_PITCH + at];
-        split_sums(args, split, of)[first + at] = as_left(total);
+        leave(split_sums(args, split, of) + first + at, total);
       }
     }
     __syncthreads();  // all have read, before the next round writes
@@ -268,12 +268,11 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
     float total = 0.0f;
     #pragma unroll
     for (int w = 0; w < WARPS; ++w) total += parts.squares[w][threadIdx.x];
-    split_squares(args, split)[threadIdx.x] = as_left(total);
+    leave(split_squares(args, split) + threadIdx.x, total);
   }
   if (split < SPLITS - 1) return;
   ask_ahead(args, parts, begin, end, rows, asking);
   if (NORMED) {
-    __syncthreads();  // the block's squares have been added up
     if (threadIdx.x < ROWS) parts.squares[0][threadIdx.x] = take_sum<SPLITS>(split_squares(args, 0) + threadIdx.x, ROWS);
     __syncthreads();
   }

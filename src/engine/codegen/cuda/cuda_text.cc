@@ -125,10 +125,18 @@ __device__ __forceinline__ bool is_last(int* counter, int blocks) {
 // than the words do. The last of the blocks takes, in the order of their numbers: that is the order in which they begin, so that
 // it waits for none that might have to wait for it.
 __device__ __forceinline__ float as_left(float x) { return x == 0.0f ? -0.0f : x; }
-__device__ __forceinline__ float4 as_left(const float4& v) {
-  return make_float4(as_left(v.x), as_left(v.y), as_left(v.z), as_left(v.w));
+__device__ __forceinline__ void leave(float* word, float x) {
+  asm volatile("st.volatile.global.f32 [%0], %1;" :: "l"(word), "f"(as_left(x)) : "memory");
 }
-__device__ __forceinline__ float look(const float* word) { return *(const volatile float*)word; }
+__device__ __forceinline__ void leave(float4* words, const float4& v) {
+  asm volatile("st.volatile.global.v4.f32 [%0], {%1, %2, %3, %4};"
+               :: "l"(words), "f"(as_left(v.x)), "f"(as_left(v.y)), "f"(as_left(v.z)), "f"(as_left(v.w)) : "memory");
+}
+__device__ __forceinline__ float look(const float* word) {
+  float x;
+  asm volatile("ld.volatile.global.f32 %0, [%1];" : "=f"(x) : "l"(word) : "memory");
+  return x;
+}
 __device__ __forceinline__ float4 look(const float4* words) {
   float4 v;
   asm volatile("ld.volatile.global.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -139,20 +147,27 @@ __device__ __forceinline__ bool has_come(float word) { return __float_as_uint(wo
 __device__ __forceinline__ bool has_come(const float4& v) {
   return has_come(v.x) && has_come(v.y) && has_come(v.z) && has_come(v.w);
 }
-// The sum of N words, `pitch` apart, in their order, once all have come; they are zeros again.
-template <int N>
-__device__ __forceinline__ float take_sum(float* words, long pitch) {
-  float found[N], total = 0.0f;
+// N words, by their place, once all have come; they are zeros again.
+template <int N, class F>
+__device__ __forceinline__ void take(const F& place, float (&found)[N]) {
   bool all;
   do {
     all = true;
     #pragma unroll
-    for (int i = 0; i < N; ++i) found[i] = look(words + i * pitch);
+    for (int i = 0; i < N; ++i) found[i] = look(place(i));
     #pragma unroll
     for (int i = 0; i < N; ++i) all = all && has_come(found[i]);
   } while (!all);
   #pragma unroll
-  for (int i = 0; i < N; ++i) total += found[i], words[i * pitch] = 0.0f;
+  for (int i = 0; i < N; ++i) *place(i) = 0.0f;
+}
+// The sum of N such words, `pitch` apart, in their order.
+template <int N>
+__device__ __forceinline__ float take_sum(float* words, long pitch) {
+  float found[N], total = 0.0f;
+  take([&](int i) { return words + i * pitch; }, found);
+  #pragma unroll
+  for (int i = 0; i < N; ++i) total += found[i];
   return total;
 }
 )";

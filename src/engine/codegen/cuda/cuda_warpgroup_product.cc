@@ -81,12 +81,17 @@ __device__ __forceinline__ bool add_splits(const Args& args, float (&sums)[OWN])
   const bool multiplies = threadIdx.x < 128;
   #pragma unroll
   for (int i = 0; i < OWN; ++i) {
-    if (multiplies) words[(blockIdx.y * OWN + i) * 128] = as_left(sums[i]);
+    if (multiplies) leave(words + (blockIdx.y * OWN + i) * 128, sums[i]);
   }
   if (blockIdx.y < SPLITS - 1) return false;
   if (!multiplies) return true;
   #pragma unroll
-  for (int i = 0; i < OWN; ++i) sums[i] = take_sum<SPLITS>(words + i * 128, OWN * 128);
+  for (int s = 0; s < SPLITS; ++s) {
+    float found[OWN];
+    take([&](int i) { return words + (s * OWN + i) * 128; }, found);
+    #pragma unroll
+    for (int i = 0; i < OWN; ++i) sums[i] = (s == 0 ? 0.0f : sums[i]) + found[i];
+  }
   return true;
 }
 
