@@ -1,6 +1,7 @@
 // Kernels on a GPU against the interpreter: the processor's own suite, of random graphs; products
 // of many rows by cuBLASLt between their prologues and epilogues; attention of prompts and of steps
 // over caches of the model's type; in odd sizes. Skipped where there is no GPU.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -449,18 +450,22 @@ TEST_F(CudaManyRows, RowsAreRoundedToTheNearestCode) {
   }
 }
 
+std::string one_layer(int64_t hidden, int64_t intermediate) {
+  return fmt::format(
+      R"("model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 41,
+         "hidden_size": {}, "num_hidden_layers": 1, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": {},
+         "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+         "rope_theta": 10000.0, "tie_word_embeddings": true)",
+      hidden, intermediate);
+}
+
 // Products by warpgroups of a step's batch: blocks that share columns and blocks that don't, and a
 // loader more from 33 rows on. A session of wide inputs has more stages than the ring.
 TEST_F(CudaManyRows, ProductsOfBatchesEqualTheInterpreters) {
-  constexpr std::string_view kConfig =
-      R"("model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 41,
-         "hidden_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 3100,
-         "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
-         "rope_theta": 10000.0, "tie_word_embeddings": true)";
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     if (only_few_cases() && dtype == DType::kF16) continue;
-    run<ProductKernel>(graph_of(std::string(kConfig), dtype, true), dtype,
+    run<ProductKernel>(graph_of(one_layer(128, 3100), dtype, true), dtype,
                        dtype == DType::kBF16 ? std::vector<DimValues>{{17, 1, 3}, {40, 1, 2}}
                                              : std::vector<DimValues>{{64, 1, 2}});
   }
@@ -468,13 +473,7 @@ TEST_F(CudaManyRows, ProductsOfBatchesEqualTheInterpreters) {
 
 // Blocks that share a norm's inputs leave the squares of each row too.
 TEST_F(CudaManyRows, BlocksThatShareANormsInputsEqualTheInterpreters) {
-  constexpr std::string_view kConfig =
-      R"("model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 41,
-         "hidden_size": 2176, "num_hidden_layers": 1, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 64,
-         "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
-         "rope_theta": 10000.0, "tie_word_embeddings": true)";
-  run<ProductKernel>(graph_of(std::string(kConfig), DType::kBF16, true), DType::kBF16,
+  run<ProductKernel>(graph_of(one_layer(2176, 64), DType::kBF16, true), DType::kBF16,
                      {{8, 1, 2}, {12, 1, 2}});
 }
 
