@@ -78,8 +78,9 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   Random random(static_cast<uint64_t>(inputs * 100 + rows));
   const auto& product = std::get<ProductKernel>(kernel->body);
   std::vector<float> x = random_values(random, rows * inputs);
-  if (rows > 1) std::fill_n(x.begin() + inputs, inputs, 0.0f);  // sums of 0 come from every block
-  if (rows > kProductRows) {                                    // which may round them to 16 bits
+  // Sums of 0 come from every block.
+  if (rows > 1) std::fill_n(x.begin() + inputs, inputs, 0.0f);
+  if (rows > kProductRows) {  // which may round them to 16 bits
     for (float& value : x) value = bf16_to_f32(f32_to_bf16(value));
   }
   std::vector<float> weights = random_values(random, outputs * inputs);
