@@ -58,7 +58,7 @@ TEST_P(CudaAttention, OfNamedRowsEqualsTheInterpreters) {
 // Shapes that go by the capacity: of a cache of one range, of several, and of long ones.
 TEST_P(CudaAttention, OverCachesOfKnownCapacityEqualsTheInterpreters) {
   const auto [head_dim, dtype] = GetParam();
-  known_capacity_ = true;
+  known_sizes_ = true;
   run<AttentionKernel>(attention_graph(6, 2, head_dim, dtype), DType::kF32,
                        {{1, 1, 40}, {2, 1, 301}, {1, 1, 700}, {3, 1, 1001}, {1, 1, 2100}});
   run<AttentionKernel>(attention_graph(7, 1, head_dim, dtype), DType::kF32, {{1, 1, 2300}});

@@ -23,6 +23,7 @@
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/cuda/unit_epilogue.h"
 #include "engine/device/cuda/many_rows.h"
+#include "engine/device/cuda/tensor_maps.h"
 #include "engine/graph/architectures.h"
 #include "engine/graph/graph_builder.h"
 #include "engine/passes/test_models.h"
@@ -69,11 +70,11 @@ class Gpu {
 
 class GpuHarness : public test::Harness {
  public:
-  // `narrow`: what products read, and attention stores, is in this type. `known_capacity`: the
-  // cache's is a constant of the kernel.
+  // `narrow`: what products read, and attention stores, is in this type. `known_sizes`: the
+  // kernel's form is that of a prompt's rows, and the cache's capacity is a constant of it.
   GpuHarness(test::Case test, Gpu& gpu, std::optional<DType> narrow, double tolerance,
-             bool known_capacity = false)
-      : Harness(std::move(test)), gpu_(gpu), narrow_(narrow), known_capacity_(known_capacity) {
+             bool known_sizes = false)
+      : Harness(std::move(test)), gpu_(gpu), narrow_(narrow), known_sizes_(known_sizes) {
     tolerance_ = tolerance;
   }
 
@@ -121,10 +122,12 @@ class GpuHarness : public test::Harness {
   void execute() override {
     if (std::holds_alternative<AttentionKernel>(kernel_.body)) {
       kernel_.run_sizes = {case_.dims.batch, case_.dims.q_len, {}, {}};  // it has forms by them
-      if (known_capacity_) kernel_.dims.capacity = capacity();
+      if (known_sizes_) kernel_.dims.capacity = capacity();
     } else if (case_.dims.q_len == 1) {  // a step, of the forms of a batch
       kernel_.run_sizes = {case_.dims.batch, 1, {}, {}};
       kernel_.dims.q_len = 1;
+    } else if (known_sizes_) {
+      kernel_.run_sizes = {case_.dims.batch, case_.dims.q_len, {}, {}};
     }
     if (narrow_) {
       for (const size_t buffer : narrow_buffers()) {
@@ -187,6 +190,7 @@ class GpuHarness : public test::Harness {
     const auto* product = std::get_if<ProductKernel>(&kernel_.body);
     if (product == nullptr || product->rows.value(case_.dims) <= kProductRows ||
         !may_have_many_rows(kernel_, *product)) {
+      ASSAY_CHECK(cuda::add_tensor_maps(driver, launches.matrices, arguments));
       for (const CudaLaunch& one : launches.run) ASSAY_CHECK(start(one));
       return {};
     }
@@ -219,7 +223,7 @@ class GpuHarness : public test::Harness {
 
   Gpu& gpu_;
   std::optional<DType> narrow_;
-  bool known_capacity_;
+  bool known_sizes_;
 };
 
 inline double tolerance_of(DType dtype) {
@@ -267,7 +271,7 @@ class CudaManyRows : public testing::Test {
                       .node = node,
                       .layout = TileLayout::kRows},
                      *Gpu::get(), narrow ? std::optional(dtype) : std::nullopt,
-                     tolerance.value_or(tolerance_of(dtype)), known_capacity_)
+                     tolerance.value_or(tolerance_of(dtype)), known_sizes_)
               .run();
           if (HasFatalFailure()) return;
           ++found;
@@ -278,7 +282,7 @@ class CudaManyRows : public testing::Test {
     EXPECT_GT(found, 0);
   }
 
-  bool known_capacity_ = false;
+  bool known_sizes_ = false;
 };
 
 constexpr std::array kTypes = {DType::kF32, DType::kBF16, DType::kF16};

@@ -2,6 +2,7 @@
 // by cuBLASLt between their prologues and epilogues; batches; in odd sizes. Skipped where there is
 // no GPU.
 #include "cuda_kernel_harness.h"
+#include "engine/codegen/cuda/cuda_product_shape.h"
 
 namespace assay::engine {
 namespace {
@@ -178,8 +179,8 @@ std::string one_layer(int64_t hidden, int64_t intermediate) {
       hidden, intermediate);
 }
 
-// Products by warpgroups of a step's batch: blocks that share columns and blocks that don't, and a
-// loader more from 33 rows on. A session of wide inputs has more stages than the ring.
+// Products by warpgroups of a step's batch: blocks that share columns and blocks that don't. A
+// session of wide inputs has more stages than the ring.
 TEST_F(CudaManyRows, ProductsOfBatchesEqualTheInterpreters) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     if (only_few_cases() && dtype == DType::kF16) continue;
@@ -187,6 +188,35 @@ TEST_F(CudaManyRows, ProductsOfBatchesEqualTheInterpreters) {
                        dtype == DType::kBF16 ? std::vector<DimValues>{{17, 1, 3}, {40, 1, 2}}
                                              : std::vector<DimValues>{{64, 1, 2}});
   }
+}
+
+// Products by warpgroups of a prompt: few rows, a tile that isn't full, and blocks that take
+// several tiles one behind the other, the last of them not full.
+TEST_F(CudaManyRows, ProductsOfPromptsEqualTheInterpreters) {
+  known_sizes_ = true;
+  const Graph graph = graph_of(one_layer(64, 4480), DType::kBF16, true);
+  int found = 0;
+  for (const Node& node : graph.nodes) {
+    auto kernel = lower(graph, node, {}, TileLayout::kRows);
+    const auto* product = kernel ? std::get_if<ProductKernel>(&kernel->body) : nullptr;
+    if (product == nullptr || !product->packing.interleaved) continue;
+    kernel->target = "sm_90a";
+    for (const int64_t rows : {400, 70, 30}) {
+      kernel->run_sizes = {1, rows, {}, {}};
+      const CudaProductShape shape = cuda_product_shape(*kernel, *product);
+      ASSERT_EQ(shape.form, CudaProductForm::kWarpgroups) << rows;
+      ASSERT_EQ(shape.rows_left, rows > 32) << rows;
+      ASSERT_EQ(ceil_div(rows, shape.rows) * shape.blocks > kCudaMultiprocessors, rows != 70);
+    }
+    ++found;
+  }
+  ASSERT_EQ(found, 1);
+  run<ProductKernel>(graph, DType::kBF16, {{1, 400, 400}});
+  run<ProductKernel>(graph_of(one_layer(1024, 192), DType::kBF16, true), DType::kBF16,
+                     {{1, 30, 30}, {1, 70, 70}});
+  if (only_few_cases()) return;
+  run<ProductKernel>(graph_of(one_layer(128, 4480), DType::kF16, true), DType::kF16,
+                     {{2, 90, 90}, {1, 520, 520}});
 }
 
 // Blocks that share a norm's inputs leave the squares of each row too.

@@ -229,7 +229,9 @@ TEST_P(CudaBlocks, GiveTheLogitsOfTheirValues) {
     check(few);
   }
   EXPECT_EQ(gpu->counters().fallbacks, 0);
-  EXPECT_FALSE(gpu->device().library_products().empty()) << "nothing was decoded for it";
+  if (form == Form::kEager || rows > 1) {  // 23 compiled ones are multiplied by kernels
+    EXPECT_FALSE(gpu->device().library_products().empty()) << "nothing was decoded for it";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaBlocks,

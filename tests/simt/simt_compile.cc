@@ -124,7 +124,8 @@ std::string with_dynamic_memory(std::string text) {
   return text;
 }
 
-// Ahead of each `extern "C" ... void NAME(const Args args)` how it is found.
+// Ahead of each `extern "C" ... void NAME(const Args args)` how it is found. The memory of its
+// argument may be less aligned than Args.
 std::string with_entries(const std::string& text) {
   static const std::string kEntry = "extern \"C\"", kArguments = "(const Args args)";
   std::string out;
@@ -136,11 +137,13 @@ std::string with_entries(const std::string& text) {
     while (is_name(text[begin - 1])) --begin;
     const std::string name = text.substr(begin, end - begin);
     out.append(text, from, at - from);
-    out += kEntry + " void " + name + kArguments + ";\n" + kEntry + " SimtEntry simt_entry_" +
-           name + ";\nSimtEntry simt_entry_" + name +
-           " = {[](const void* a) { simt_begin_thread(); " + name +
-           "(*(const Args*)a); }, sizeof(Args), &simt_state, __start_simt_shared, "
-           "__stop_simt_shared};\n";
+    out +=
+        kEntry + " void " + name + kArguments + ";\n" + kEntry + " SimtEntry simt_entry_" + name +
+        ";\nSimtEntry simt_entry_" + name +
+        " = {[](const void* a) { Args args; memcpy(&args, a, sizeof args); simt_begin_thread(); " +
+        name +
+        "(args); }, sizeof(Args), &simt_state, __start_simt_shared, "
+        "__stop_simt_shared};\n";
     from = at;
   }
   return out.append(text, from);
@@ -157,8 +160,9 @@ char* copied(const std::string& text) {
 int simt_compile(const char* source, char** image, size_t* bytes, char** log) {
   const MemoryFile kernels(source), preprocessed, object, words;
   // Functions outside of structs are static.
-  bool built =
-      run_compiler("-E -P -DMETHOD=inline -o " + preprocessed.path() + " " + kernels.path(), words);
+  bool built = run_compiler(
+      "-E -P -DMETHOD=inline -D__grid_constant__= -o " + preprocessed.path() + " " + kernels.path(),
+      words);
   if (built) {
     const MemoryFile text("#include \"" SIMT_SHIM "\"\n" +
                           with_entries(with_dynamic_memory(without_asm(preprocessed.text()))));

@@ -39,11 +39,45 @@ static void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__byte
   simt_barrier(address).bytes -= (int)bytes;
   simt_barrier(address).end_phase();
 }
-// As early as it may come: the copies behind it are there now. A wait that is missing shows as long
-// as they have not been asked for.
-static void ptx_cp_async_mbarrier_arrive_noinc_shared__cta_b64(unsigned address) {
-  simt_copies().deliver(simt_copies().groups + 1);
-  ptx_mbarrier_arrive_shared__cta_b64(address);
+// As the simulated driver's cuTensorMapEncodeTiled() fills it in: sizes in elements of 16 bits, and
+// bytes from a line to the next.
+struct SimtTensorMap {
+  const char* begin;
+  unsigned long long elements, lines, pitch;
+  unsigned box_elements, box_lines;
+};
+// In the swizzle of 128 bytes; zeros behind the last line.
+static void ptx_cp_async_bulk_tensor_2d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    unsigned to, const void* map_at, int at, int line, unsigned address) {
+  SimtTensorMap map;
+  memcpy(&map, map_at, sizeof map);
+  if (to % 1024 != 0 || map.box_elements != 64 || at % 64 != 0) {
+    simt_fail("cp.async.bulk.tensor: a place or a box that the tests don't know");
+  }
+  for (unsigned i = 0; i < map.box_lines; ++i) {
+    for (unsigned piece = 0; piece < 8; ++piece) {
+      const unsigned element = (unsigned)at + piece * 8;
+      char* const place = simt_shared(to + i * 128 + (piece ^ i % 8) * 16);
+      const bool there = (unsigned)line + i < map.lines && element < map.elements;
+      if (!there)
+        memset(place, 0, 16);
+      else
+        memcpy(place, map.begin + ((unsigned)line + i) * map.pitch + element * 2ul, 16);
+    }
+  }
+  simt_barrier(address).bytes -= (int)(map.box_lines * 128);
+  simt_barrier(address).end_phase();
+}
+// A barrier of some of a block's warps.
+static void ptx_barrier_sync_aligned(int number, unsigned threads) {
+  static struct { unsigned come, phase; } barriers[16];
+  auto& barrier = barriers[number];
+  const unsigned phase = barrier.phase;
+  if (++barrier.come == threads) {
+    barrier.come = 0, ++barrier.phase;
+    return;
+  }
+  while (barrier.phase == phase) simt_state->yield();
 }
 static void ptx_mbarrier_test_wait_parity_shared__cta_b64(unsigned& come, unsigned address,
                                                           unsigned parity) {
@@ -226,6 +260,7 @@ SIMT_WGMMA(56)
 SIMT_WGMMA(64)
 SIMT_WGMMA(96)
 SIMT_WGMMA(128)
+SIMT_WGMMA(256)
 static void ptx_wgmma_fence_sync_aligned() {}
 static void ptx_wgmma_commit_group_sync_aligned() {
   ++simt_products().groups;

@@ -10,6 +10,7 @@
 #include "engine/block_cells.h"
 #include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_form.h"
+#include "engine/codegen/cuda/cuda_tensor_product.h"
 #include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -185,34 +186,6 @@ bool of_one_row(const ProductKernel& product, const Sizes& sizes,
   return true;
 }
 
-// Two blocks fit a multiprocessor, of one kernel or of two that follow each other. Blocks that
-// share columns cost more than a library's product and the kernel behind it where rows are many.
-bool by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t rows,
-                   CudaProductShape& shape) {
-  constexpr int64_t kColumns = 64, kRowsOfOneLoader = 32, kMostRowsOfSplits = 32,
-                    kFewestBlocks = 96, kSplitsAtMost = 8;
-  constexpr int64_t kRingBytes = 100 * 1024, kAlignment = 1024, kBarrierBytes = 16;
-  const int64_t columns = packed_columns(product.packing);
-  const bool fits = kernel.buffers[product.weight].dtype != DType::kF32;
-  if (kernel.target != "sm_90a" || !fits || rows > kCudaWarpgroupRows || columns % kColumns != 0 ||
-      product.inputs % kCudaTensorRun != 0 || library_product(kernel, product).direct) {
-    return false;
-  }
-  shape = {.form = CudaProductForm::kWarpgroups,
-           .rows = ceil_div(rows, kProductRows) * kProductRows,
-           .columns = kColumns,
-           .blocks = columns / kColumns};
-  if (shape.blocks < kFewestBlocks) {
-    shape.splits = std::min({ceil_div(kCudaMultiprocessors, shape.blocks),
-                             product.inputs / kCudaTensorRun, kSplitsAtMost});
-  }
-  if (shape.splits > 1 && rows > kMostRowsOfSplits) return false;
-  shape.threads = 256 + 32 * (shape.rows <= kRowsOfOneLoader ? 1 : 2);
-  shape.laps = kRingBytes / ((kColumns + shape.rows) * kCudaTensorRun * 2);
-  shape.shared_bytes = cuda_warpgroup_ring_bytes(shape) + kAlignment + shape.laps * kBarrierBytes;
-  return true;
-}
-
 // Blocks whose registers a multiprocessor holds without spills, at most five.
 int64_t held_together(const CudaProductShape& shape) {
   constexpr int64_t kMostTogether = 5;
@@ -339,9 +312,8 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   const CudaProductShape registers = held(product, sizes);
   // A norm's factor comes behind the product: what goes in may be beyond fp16's largest.
   const bool fits = dtype == DType::kBF16 || (dtype == DType::kF16 && !product.norm);
-  if (CudaProductShape staged; known && *known > kCudaTensorRows && most == kCudaTensorRows &&
-                               by_warpgroups(kernel, product, *known, staged)) {
-    return staged;
+  if (CudaProductShape mapped; known && cuda_by_warpgroups(kernel, product, *known, mapped)) {
+    return mapped;
   }
   if (!fits || !known || *known < 2 || *known > most) return registers;
   CudaProductShape ring;
@@ -354,7 +326,7 @@ int64_t cuda_product_words(const CudaProductShape& shape, const ProductKernel& p
                            int64_t rows) {
   if (shape.splits == 1 || shape.form == CudaProductForm::kTiles) return 0;
   if (shape.form == CudaProductForm::kWarpgroups) {
-    return shape.splits * shape.rows * shape.columns * shape.blocks;
+    return (shape.splits - 1) * shape.rows * shape.columns * shape.blocks;  // of one tile of rows
   }
   const int64_t columns = packed_columns(product.packing);
   const int64_t launched = std::max(ceil_div(rows, shape.rows), int64_t{1}) * shape.rows;
@@ -365,7 +337,7 @@ int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKerne
                                int64_t rows) {
   if (shape.form == CudaProductForm::kTiles) return cuda_tile_workspace(shape, product, rows);
   const bool staged = shape.form == CudaProductForm::kWarpgroups;
-  return staged ? shape.rows * Packing::padded_inputs(product.inputs) / 2 : 0;
+  return staged ? std::max(rows, shape.rows) * Packing::padded_inputs(product.inputs) / 2 : 0;
 }
 
 }  // namespace assay::engine

@@ -23,20 +23,20 @@ enum class CudaProductForm {
   // One row of a weight in blocks, on tensor cores too: a block takes 16 columns over all inputs,
   // all of which it asks for before the kernels ahead have ended.
   kOneRow,
-  // More rows of a step of decoding, up to kCudaWarpgroupRows, by warpgroups (sm_90a), of 16 bits,
-  // where a library's product would need a kernel behind it. A block takes 64 columns; the last
-  // of the blocks that share columns takes the others' sums. The workspace has the rows, if a
-  // prologue writes them.
+  // More rows of a weight of 16 bits, by warpgroups (sm_90a), where a library's product would need
+  // a kernel behind it. A tile is `columns` by `rows`. With rows as the left operand, the launch's
+  // blocks share all tiles. With weights, each block has one, and the last of those that share
+  // columns takes the others' sums. Both operands come by tensor maps (CudaLaunches::matrices). The
+  // workspace has the rows, if a prologue writes them.
   kWarpgroups,
   // Many rows of a weight in blocks, by warpgroups (sm_90a): a tile is 256 columns by `rows` rows,
   // and `blocks` tiles share the rows; the launch's blocks share all tiles. Weights become values
-  // in
-  // registers. The workspace has the rows as they are multiplied, and parts of shared tiles.
+  // in registers. The workspace has the rows as they are multiplied, and parts of shared tiles.
   kTiles,
 };
-constexpr int64_t kCudaTensorRows = 16;  // of a step of decoding, at most
-constexpr int64_t kCudaBlockRows = 32;   // likewise of weights in blocks
-constexpr int64_t kCudaWarpgroupRows = 64;
+constexpr int64_t kCudaTensorRows = 16;     // of a step of decoding, at most
+constexpr int64_t kCudaBlockRows = 32;      // likewise of weights in blocks
+constexpr int64_t kCudaWarpgroupRows = 64;  // of a step, with weights as the left operand
 // Rows of the form kTiles, at most: the time model (cuda_tile_shape.cc) expects a library to
 // multiply llama3.1-8b's products in less time from 1,100 to 2,000 rows on.
 constexpr int64_t kCudaTileRows = 1024;
@@ -52,12 +52,13 @@ struct CudaProductShape {
       1;  // at a time; held: a block's, a power of two that divides the packing's tiles
   int64_t pieces = 1;     // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
                           // inputs that a warp has; of blocks, one row too: slots
-  int64_t round = 0;      // tensor: columns whose sums are kept until the block meets
+  int64_t round = 0;      // tensor, warpgroups: columns whose sums are in shared memory at a time
   int64_t turns = 1;      // one row: that a block takes columns one behind the other
   int64_t together = 1;   // blocks that a multiprocessor must have registers for
   int64_t registers = 0;  // of a thread at most; 0: `together` says it
   int64_t laps =
       0;  // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs, or, tiles, a slot
+  bool rows_left = false;    // warpgroups: rows are the left operand, else weights
   int64_t splits = 1;        // of the inputs
   int64_t blocks = 1;        // that share the columns
   int64_t shared_bytes = 0;  // of the ring and a round's sums: more than a kernel has by itself

@@ -68,10 +68,13 @@ TEST(CudaProductShapes, NoNormBeforeHalfPrecisionOnTensorCores) {
   }
 }
 
-// A step's product of 17 to 64 rows, whose columns alternate between two segments of `width`: more
-// than a library's product does.
-CudaProductShape gated_shape_of(int64_t width, DType dtype, int64_t rows, const char* target) {
+// A product whose columns alternate between two segments of `width`, more than a library's product
+// does, of a step or a prompt of so many rows.
+CudaProductShape gated_shape_of(int64_t width, DType dtype, int64_t rows, const char* target,
+                                bool prompt = false) {
   Kernel kernel = product_kernel(2048, dtype, rows);
+  if (prompt) kernel.dims = {.batch = 1, .q_len = rows, .kv_len = rows, .capacity = {}};
+  if (prompt) std::get<ProductKernel>(kernel.body).rows = Dim::batch() * Dim::q_len();
   auto& product = std::get<ProductKernel>(kernel.body);
   product.packing.segments = {width, width};
   product.packing.interleaved = true;
@@ -89,8 +92,7 @@ TEST(CudaProductShapes, WarpgroupsMultiplyWhatALibraryCantFinish) {
       EXPECT_EQ(shape.splits, 1);
       EXPECT_GE(shape.laps, 4) << "stages in flight";
       EXPECT_LE(2 * (shape.shared_bytes + 1024), 228 * 1024) << "two blocks a multiprocessor";
-      EXPECT_LE(shape.rows * (shape.columns + 4) * 4, cuda_warpgroup_ring_bytes(shape))
-          << "sums lie where the ring was";
+      EXPECT_EQ(shape.round, shape.columns) << "a warpgroup ends all columns at a time";
       EXPECT_EQ(gated_shape_of(8192, dtype, rows, "sm_89").form, CudaProductForm::kHeld);
       // Few columns are shared by several blocks, of up to 32 rows.
       const CudaProductShape few = gated_shape_of(1536, dtype, rows, "sm_90a");
@@ -98,13 +100,39 @@ TEST(CudaProductShapes, WarpgroupsMultiplyWhatALibraryCantFinish) {
           << rows;
       EXPECT_EQ(few.splits, rows <= 32 ? 3 : 1);
     }
-    EXPECT_EQ(gated_shape_of(8192, dtype, 65, "sm_90a").form, CudaProductForm::kHeld);
+    EXPECT_TRUE(gated_shape_of(8192, dtype, 65, "sm_90a").rows_left);
     EXPECT_EQ(gated_shape_of(8192, dtype, 16, "sm_90a").form, CudaProductForm::kTensor);
     Kernel plain = product_kernel(2048, dtype, 32);
     plain.target = "sm_90a";
     EXPECT_TRUE(cuda_form(plain).library) << "it does all that is to be done";
   }
   EXPECT_EQ(gated_shape_of(8192, DType::kF32, 32, "sm_90a").form, CudaProductForm::kHeld);
+}
+
+// Rows and columns of the tiles of llama3.2-1b's gate and up, as an H200 was fastest.
+TEST(CudaProductShapes, TilesOfPromptsFillTheGpu) {
+  struct Expected {
+    int64_t rows, tile_rows, tile_columns;
+  };
+  for (const Expected& expected : {Expected{64, 64, 128}, {128, 128, 128}, {512, 128, 256}}) {
+    SCOPED_TRACE(expected.rows);
+    const auto shape = gated_shape_of(8192, DType::kBF16, expected.rows, "sm_90a", true);
+    ASSERT_EQ(shape.form, CudaProductForm::kWarpgroups);
+    EXPECT_EQ(shape.rows, expected.tile_rows);
+    EXPECT_EQ(shape.columns, expected.tile_columns);
+    EXPECT_TRUE(shape.rows_left);
+    EXPECT_GE(shape.laps, 4) << "stages in flight";
+    EXPECT_LE(shape.shared_bytes, 227 * 1024);
+    const auto before = gated_shape_of(8192, DType::kBF16, expected.rows, "sm_90", true);
+    EXPECT_EQ(before.form, CudaProductForm::kHeld) << "and a library, without warpgroups";
+  }
+  // Tiles of 300 rows would fill little more than half of two rounds.
+  const auto uneven = gated_shape_of(8192, DType::kBF16, 300, "sm_90a", true);
+  EXPECT_EQ(uneven.form, CudaProductForm::kHeld) << "and a library";
+  // A prompt's few rows are those of a step: weights are the left operand.
+  const auto few = gated_shape_of(8192, DType::kBF16, 24, "sm_90a", true);
+  EXPECT_EQ(few, gated_shape_of(8192, DType::kBF16, 24, "sm_90a"));
+  EXPECT_FALSE(few.rows_left);
 }
 
 // A size that became a symbol chooses as if it were a constant.

@@ -1,137 +1,192 @@
-// Products of some dozens of rows on GPUs that multiply by warpgroups (sm_90a): weights are the
-// left operand, 64 columns of them, and stream through shared memory beside the rows.
+// Products of many rows on GPUs that multiply by warpgroups (sm_90a), with all that is fused behind
+// them. One of rows and weights is the left operand, and both come by tensor maps.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/cuda_tensor_product.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/cuda/unit_epilogue.h"
 
 namespace assay::engine {
 namespace {
 
-// A stage of the ring has 64 inputs of 64 columns, and of the rows: lines of 128 bytes in wgmma's
-// swizzle of 128 bytes, in which the 16 bytes `piece` of line r are at piece ^ r % 8. The first
-// warpgroup multiplies, the second copies weights, and LOADERS warps behind it copy x. Weights are
-// asked for before the kernels ahead have ended, as many as the ring has room for.
-constexpr std::string_view kStagedColumns = R"(
-__device__ __forceinline__ void ask(unsigned to, const weight_t* from, int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
+// A stage of the ring has 64 inputs of ROWS rows and of GRAIN columns, the left operand first:
+// lines of 128 bytes in wgmma's swizzle of 128 bytes, as the maps make them. A warpgroup multiplies
+// 64 lines of the left operand; the first thread behind them asks for both, for weights before the
+// kernels ahead have ended, as many as the ring has room for.
+constexpr std::string_view kMappedRun = R"(
+__device__ __forceinline__ void arrive_expecting(unsigned barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
 }
-// Arrives once all copies that this thread has asked for are there.
-__device__ __forceinline__ void arrive_behind_copies(unsigned barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" :: "r"(barrier) : "memory");
+// The map's lines from `line` on, of 64 elements from `at` on: zeros behind the matrix's last line.
+__device__ __forceinline__ void ask(unsigned to, const TensorMap& map, int at, int line, unsigned barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+               :: "r"(to), "l"(&map), "r"(at), "r"(line), "r"(barrier) : "memory");
 }
-// Waits until a stage may be filled for the turn-th time.
-__device__ __forceinline__ void await_room(unsigned shared, int stage, int turn) {
-  if (turn > 0) await(empty(shared, stage), turn - 1);
+// Tiles of the same columns lie one behind the other, so that the cache has their weights.
+__device__ __forceinline__ int row_tiles(const Args& args) { return (int)((rows_of(args) + ROWS - 1) / ROWS); }
+struct Tile { int row, column; };
+__device__ __forceinline__ Tile tile_of(int number, int of_rows) {
+  const Tile tile = {number % of_rows * ROWS, number / of_rows * GRAIN};
+  return tile;
 }
-
-__device__ __forceinline__ void load_weights(unsigned shared, const weight_t* from, int count) {
-  const int line = warp_of_thread() % 4 * 16 + lane_of_thread() / 8, piece = lane_of_thread() % 8;
-  from += (long)line * PITCH + piece * 8;
-  for (int i = 0; i < count; ++i, from += RUN) {
-    await_room(shared, i % STAGES, i / STAGES);
-    #pragma unroll
-    for (int at = 0; at < 16; at += 4) {
-      ask(shared + i % STAGES * STAGE_BYTES + (line + at) * 128 + (piece ^ (line + at) % 8) * 16, from + at * PITCH, 16);
+// Lines that the map of rows copies at a time: zeros behind the last row would take longer than rows do. Lines behind them keep
+// old values, whose sums nobody reads.
+__device__ __forceinline__ int copied_rows(const Args& args) { return rows_of(args) < ROWS ? (int)(rows_of(args) + 7) / 8 * 8 : (int)ROWS; }
+__device__ __forceinline__ void ask_weights(const Args& args, unsigned shared, const Tile& of, int run, int stage) {
+  arrive_expecting(full(shared, stage), (GRAIN + copied_rows(args)) * 128);
+  ask(shared + stage * STAGE_BYTES + (ROWS_LEFT ? LEFT_BYTES : 0), args.weights, run * RUN, of.column, full(shared, stage));
+}
+__device__ __forceinline__ void ask_rows(const Args& args, unsigned shared, const Tile& of, int run, int stage) {
+  ask(shared + stage * STAGE_BYTES + (ROWS_LEFT ? 0 : LEFT_BYTES), args.rows, run * RUN, of.row, full(shared, stage));
+}
+// All runs of the block's tiles, `count` of each from `first` on.
+__device__ __forceinline__ void ask_for_all(const Args& args, unsigned shared, int first, int count) {
+  const int of_rows = row_tiles(args), tiles = of_rows * COLUMN_TILES, ahead = count < STAGES ? count : (int)STAGES;
+  const Tile own = tile_of(blockIdx.x, of_rows);
+  for (int i = 0; i < ahead; ++i) ask_weights(args, shared, own, first + i, i);
+  wait_for_kernels_ahead();
+  for (int i = 0; i < ahead; ++i) ask_rows(args, shared, own, first + i, i);
+  int asked = ahead;
+  for (int number = blockIdx.x; number < tiles; number += gridDim.x) {
+    const Tile of = tile_of(number, of_rows);
+    for (int i = number == (int)blockIdx.x ? ahead : 0; i < count; ++i, ++asked) {
+      const int stage = asked % STAGES;
+      if (asked >= STAGES) await(empty(shared, stage), asked / STAGES - 1);
+      ask_weights(args, shared, of, first + i, stage);
+      ask_rows(args, shared, of, first + i, stage);
     }
-    arrive_behind_copies(full(shared, i % STAGES));
   }
 }
-// Rows behind the last are zeros.
-__device__ __forceinline__ void load_rows(unsigned shared, const weight_t* from, int count, int rows) {
-  const int line = (warp_of_thread() - 8) * 4 + lane_of_thread() / 8, piece = lane_of_thread() % 8;
-  for (int i = 0; i < count; ++i, from += RUN) {
-    await_room(shared, i % STAGES, i / STAGES);
-    const unsigned to = shared + i % STAGES * STAGE_BYTES + COLUMN_BYTES;
-    #pragma unroll
-    for (int at = 0; at < ROWS; at += 4 * LOADERS) {
-      const int row = line + at;
-      const bool there = row < rows;
-      ask(to + row * 128 + (piece ^ row % 8) * 16, from + (there ? (long)row * PITCH + piece * 8 : 0), there ? 16 : 0);
-    }
-    arrive_behind_copies(full(shared, i % STAGES));
-  }
-}
-// A thread's sums are those of columns `lane / 4` and 8 more of its warp's 16, for two of each
-// eight rows.
-__device__ __forceinline__ void multiply_stages(unsigned shared, int count, float (&sums)[OWN]) {
-  for (int i = 0; i < count; ++i) {
+// A thread's sums are those of lines `lane / 4` and 8 more of its warp's 16 of the left operand, for
+// two of each eight lines of the right one. `done`: runs before these.
+__device__ __forceinline__ void multiply_runs(unsigned shared, int group, int done, int count, float (&sums)[OWN]) {
+  for (int i = done; i < done + count; ++i) {
     const unsigned stage = shared + i % STAGES * STAGE_BYTES;
     await(full(shared, i % STAGES), i / STAGES);
-    show_to_products();
     begin_products();
     #pragma unroll
     for (int k = 0; k < RUN / 16; ++k) {
-      multiply_wide<1>(sums, matrix_at(stage + k * 32), matrix_at(stage + COLUMN_BYTES + k * 32));
+      multiply_wide<1>(sums, matrix_at(stage + group * (64 * 128) + k * 32), matrix_at(stage + LEFT_BYTES + k * 32));
     }
     end_products();
-    if (i == 0) continue;
+    if (i == done) continue;
     await_products<1>(sums);
     if (lane_of_thread() == 0) arrive(empty(shared, (i - 1) % STAGES));
   }
   await_products<0>(sums);
+  if (lane_of_thread() == 0) arrive(empty(shared, (done + count - 1) % STAGES));
 }
 // Adds up what the blocks that share columns have summed, in the last of them; false in the others.
 __device__ __forceinline__ bool add_splits(const Args& args, float (&sums)[OWN]) {
-  float* words = args.workspace - (long)(gridDim.x - blockIdx.x) * SPLITS * ROWS * GRAIN + threadIdx.x;
-  const bool multiplies = threadIdx.x < 128;
-  #pragma unroll
-  for (int i = 0; i < OWN; ++i) {
-    if (multiplies) leave(words + (blockIdx.y * OWN + i) * 128, sums[i]);
-  }
-  if (blockIdx.y < SPLITS - 1) return false;
-  if (!multiplies) return true;
-  #pragma unroll
-  for (int s = 0; s < SPLITS; ++s) {
-    float found[OWN];
-    take([&](int i) { return words + (s * OWN + i) * 128; }, found);
+  float* words = args.workspace - (long)(gridDim.x - blockIdx.x) * (SPLITS - 1) * ROWS * GRAIN + threadIdx.x;
+  if (blockIdx.y < SPLITS - 1) {
     #pragma unroll
-    for (int i = 0; i < OWN; ++i) sums[i] = (s == 0 ? 0.0f : sums[i]) + found[i];
+    for (int i = 0; i < OWN; ++i) leave(words + (blockIdx.y * OWN + i) * MULTIPLIERS, sums[i]);
+    return false;
   }
+  float others[OWN];
+  #pragma unroll
+  for (int s = 0; s < SPLITS - 1; ++s) {
+    float found[OWN];
+    take([&](int i) { return words + (s * OWN + i) * MULTIPLIERS; }, found);
+    #pragma unroll
+    for (int i = 0; i < OWN; ++i) others[i] = (s == 0 ? 0.0f : others[i]) + found[i];
+  }
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) sums[i] += others[i];
   return true;
 }
+)";
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args args) {
+// Rows are left: a warp ends its 16 by itself, CHUNK columns of them at a time.
+constexpr std::string_view kEndOfRows = R"(
+__device__ __forceinline__ void end_tile(const Args& args, const Tile& of, int warp, float* parts, const float (&sums)[OWN]) {
+  const int lane = lane_of_thread();
+  const long first = of.row + warp * 16, left = rows_of(args) - first;
+  float* const own = parts + warp * (16 * PARTS_PITCH);
+  if (left <= 0) return;
+  #pragma unroll
+  for (int begin = 0; begin < GRAIN; begin += CHUNK) {
+    __syncwarp();  // all have read
+    #pragma unroll
+    for (int i = 0; i < CHUNK / 4; ++i) {  // of which two are neighbours
+      float* const at = own + (lane / 4 + i % 2 * 8) * PARTS_PITCH + i / 2 * 8 + lane % 4 * 2;
+      *(float2*)at = make_float2(sums[begin / 2 + i * 2], sums[begin / 2 + i * 2 + 1]);
+    }
+    __syncwarp();
+    end_rows(args, first, left < 16 ? (int)left : 16, of.column + begin, own, lane);
+  }
+}
+)";
+// Weights are left: the warpgroup ends all of the block's one tile.
+constexpr std::string_view kEndOfColumns = R"(
+__device__ __forceinline__ void end_tile(const Args& args, const Tile& of, int warp, float* parts, const float (&sums)[OWN]) {
+  const int lane = lane_of_thread();
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) {
+    const int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    parts[row * PARTS_PITCH + warp * 16 + lane / 4 + i % 4 / 2 * 8] = sums[i];
+  }
+  asm volatile("barrier.sync.aligned %0, %1;" :: "n"(1), "n"((int)SHARERS) : "memory");
+  const long left = rows_of(args) - of.row;
+  end_rows(args, of.row, left < ROWS ? (int)left : (int)ROWS, of.column, parts, (int)threadIdx.x);
+}
+)";
+// SHARERS threads end CHUNK columns of some rows: a unit at a time, or ROUND columns by some lanes.
+constexpr std::string_view kEndUnits = R"(
+__device__ __forceinline__ void end_rows(const Args& args, long first, int rows, long column, const float* part, int thread) {
+  enum { EACH = CHUNK / 8, TURNS = ((ROWS_LEFT ? 16 : ROWS) * EACH + SHARERS - 1) / SHARERS };
+  #pragma unroll
+  for (int i = 0; i < TURNS; ++i) {
+    const int unit = thread + i * SHARERS, row = unit / EACH, at = unit % EACH * 8;
+    if (row >= rows) continue;
+    float products[8];
+    load_unit(part + row * PARTS_PITCH + at, products);
+    finish_unit(args, first + row, column + at, products);
+  }
+}
+)";
+constexpr std::string_view kEndColumns = R"(
+__device__ __forceinline__ void end_rows(const Args& args, long first, int rows, long column, const float* part, int thread) {
+  for (int task = thread / EPILOGUE_LANES; task < rows * (CHUNK / ROUND); task += SHARERS / EPILOGUE_LANES) {
+    const int row = task / (CHUNK / ROUND), at = task % (CHUNK / ROUND) * ROUND;
+    epilogue_row(args, first + row, column + at, ROUND, part + row * PARTS_PITCH + at);
+  }
+}
+)";
+constexpr std::string_view kMappedEntry =
+    R"(extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const __grid_constant__ Args args) {
   const unsigned begin = (unsigned)__cvta_generic_to_shared(ring), shared = (begin + 1023) & ~1023u;
   let_next_begin();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; ++stage) {
-      make_barrier(full(shared, stage), THREADS - 128);
-      make_barrier(empty(shared, stage), 4);
+      make_barrier(full(shared, stage), 1);
+      make_barrier(empty(shared, stage), MULTIPLIERS / 32);
     }
+    show_to_products();  // and to copies
   }
   __syncthreads();
-  const int warp = __shfl_sync(~0u, warp_of_thread(), 0);
+  const int warp = __shfl_sync(~0u, warp_of_thread(), 0), group = warp / 4;
   const int first = (int)(RUNS * blockIdx.y / SPLITS), count = (int)(RUNS * (blockIdx.y + 1) / SPLITS) - first;
-  const long column = (long)blockIdx.x * GRAIN;
-  float sums[OWN] = {};
-  if (warp >= 8) {
-    wait_for_kernels_ahead();
-    load_rows(shared, rows_to_multiply(args) + first * RUN, count, (int)rows_of(args));
-  } else if (warp >= 4) {
-    load_weights(shared, (const weight_t*)args.buffers[WEIGHT] + column * PITCH + first * RUN, count);
-    wait_for_kernels_ahead();
-  } else {
-    multiply_stages(shared, count, sums);
-    wait_for_kernels_ahead();
+  if (warp >= MULTIPLIERS / 32) {
+    if (threadIdx.x == MULTIPLIERS) ask_for_all(args, shared, first, count);
+    else wait_for_kernels_ahead();
+    return;
   }
-  if (SPLITS > 1 && !add_splits(args, sums)) return;
-  __syncthreads();  // none reads the ring any more
-  float* const parts = (float*)((unsigned char*)ring + (shared - begin));
-  #pragma unroll
-  for (int i = 0; i < OWN; ++i) {
-    const int row = i / 4 * 8 + lane_of_thread() % 4 * 2 + i % 2;
-    if (warp < 4) parts[row * PART_PITCH + warp * 16 + lane_of_thread() / 4 + i % 4 / 2 * 8] = sums[i];
-  }
-  __syncthreads();
-  const int rows = (int)rows_of(args);
-  for (int task = threadIdx.x / EPILOGUE_LANES; task < rows * (GRAIN / ROUND); task += THREADS / EPILOGUE_LANES) {
-    const int row = task / (GRAIN / ROUND), at = task % (GRAIN / ROUND) * ROUND;
-    epilogue_row(args, row, column + at, ROUND, parts + row * PART_PITCH + at);
+  const int of_rows = row_tiles(args), tiles = of_rows * COLUMN_TILES;
+  float* const parts = (float*)((unsigned char*)ring + (shared - begin) + PARTS_AT);
+  int done = 0;
+  for (int number = blockIdx.x; number < tiles; number += gridDim.x, done += count) {
+    float sums[OWN] = {};
+    multiply_runs(shared, group, done, count, sums);
+    wait_for_kernels_ahead();
+    if (SPLITS > 1 && !add_splits(args, sums)) return;
+    end_tile(args, tile_of(number, of_rows), warp, parts, sums);
   }
 }
 )";
@@ -140,30 +195,47 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args ar
 
 std::string cuda_warpgroup_constants(const CudaProductShape& shape, const ProductKernel& product) {
   const int64_t pitch = Packing::padded_inputs(product.inputs);
+  const int64_t parts_at = cuda_warpgroup_ring_bytes(shape);
   return fmt::format(
-      "\nenum {{ GRAIN = {}, RUN = {}, RUNS = {}, STAGES = {}, SPLITS = {}, LOADERS = {}, ROUND = "
-      "{}, "
-      "PART_PITCH = GRAIN + 4,\n       RING_BYTES = {}, X_AT = {}, WHOLE = 1,\n       COLUMN_BYTES "
-      "= GRAIN * 128, STAGE_BYTES = COLUMN_BYTES + ROWS * 128, "
-      "BARRIERS_AT = "
-      "RING_BYTES, OWN = ROWS / 2 }};\n",
-      shape.columns, kCudaTensorRun, pitch / kCudaTensorRun, shape.laps, shape.splits,
-      shape.threads / 32 - 8, cuda_task_columns(shape.rows), cuda_warpgroup_ring_bytes(shape),
+      "\nenum {{ GRAIN = {}, COLUMN_TILES = {}, RUN = {}, RUNS = {}, STAGES = {}, SPLITS = {}, "
+      "TOGETHER = {}, ROUND = {}, CHUNK = {},\n       ROWS_LEFT = {}, SHARERS = ROWS_LEFT ? 32 : "
+      "128, PARTS_PITCH = {}, PARTS_AT = {}, BARRIERS_AT = {}, X_AT = {}, WHOLE = 1,\n       "
+      "LEFT = ROWS_LEFT ? ROWS : GRAIN, LEFT_BYTES = LEFT * 128, MULTIPLIERS = LEFT * 2, "
+      "STAGE_BYTES = (ROWS + GRAIN) * 128,\n       OWN = (ROWS_LEFT ? GRAIN : ROWS) / 2 }};\n",
+      shape.columns, shape.blocks, kCudaTensorRun, pitch / kCudaTensorRun, shape.laps, shape.splits,
+      shape.together, cuda_task_columns(shape.rows), shape.round, shape.rows_left ? 1 : 0,
+      cuda_warpgroup_pitch(shape), parts_at, parts_at + cuda_warpgroup_parts_bytes(shape),
       kCudaCounters);
 }
 
 std::string cuda_warpgroup_run(const Kernel& kernel, const ProductKernel& product,
                                const CudaProductShape& shape) {
   const bool f16 = kernel.buffers[product.weight].dtype == DType::kF16;
+  const bool units = unit_epilogue_blocks(kernel, product).has_value();
+  return (library_product(kernel, product).prologue ? print_library_prologue(kernel, product)
+                                                    : "") +
+         (units ? unit_functions_text(kernel, product) + unit_finish_text(kernel, product) : "") +
+         cuda_barrier_text() +
+         cuda_warpgroup_product_text(f16 ? "f16" : "bf16",
+                                     shape.rows_left ? shape.columns : shape.rows) +
+         cuda_stages_text() + std::string(kMappedRun) +
+         std::string(units ? kEndUnits : kEndColumns) +
+         std::string(shape.rows_left ? kEndOfRows : kEndOfColumns) + std::string(kMappedEntry);
+}
+
+std::vector<CudaMatrix> cuda_warpgroup_matrices(const Kernel& kernel, const ProductKernel& product,
+                                                const CudaProductShape& shape, int64_t rows) {
+  const int64_t pitch = Packing::padded_inputs(product.inputs);
   const bool prologue = library_product(kernel, product).prologue;
-  return (prologue ? print_library_prologue(kernel, product) : "") +
-         fmt::format(
-             "\n__device__ __forceinline__ const weight_t* rows_to_multiply(const Args& args) {{\n"
-             "  return (const weight_t*){};\n}}\n",
-             prologue ? std::string("(args.workspace + X_AT)")
-                      : fmt::format("args.buffers[{}]", product.x)) +
-         cuda_barrier_text() + cuda_warpgroup_product_text(f16 ? "f16" : "bf16", shape.rows) +
-         cuda_stages_text() + std::string(kStagedColumns);
+  return {{.buffer = product.weight,
+           .lines = packed_columns(product.packing),
+           .pitch = pitch,
+           .box_lines = shape.columns},
+          {.buffer = prologue ? std::nullopt : std::optional(product.x),
+           .workspace_at = kCudaCounters,
+           .lines = rows,
+           .pitch = pitch,
+           .box_lines = std::min(ceil_div(rows, kProductRows) * kProductRows, shape.rows)}};
 }
 
 }  // namespace assay::engine

@@ -10,6 +10,7 @@
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/cuda_tensor_product.h"
 #include "engine/codegen/cuda/cuda_tiles.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
@@ -137,8 +138,15 @@ struct Launches {
                          shape.splits,  in_blocks ? ceil_div(rows, shape.rows) : 1,
                          shape.threads, shape.shared_bytes};
     const LibraryProduct parts = library_product(kernel, product);
-    if (shape.form == CudaProductForm::kWarpgroups && parts.prologue) {
-      launches.run = {{"assay_prologue", rows, 1, 1, shape.threads}};
+    if (shape.form == CudaProductForm::kWarpgroups) {
+      if (parts.prologue) launches.run = {{"assay_prologue", rows, 1, 1, shape.threads}};
+      launches.matrices = cuda_warpgroup_matrices(kernel, product, shape, rows);
+      launches.run.push_back(run);
+      const int64_t row_tiles = ceil_div(rows, shape.rows);
+      if (shape.rows_left) {
+        launches.run.back().blocks_x = std::min(row_tiles * shape.blocks, kCudaMultiprocessors);
+      }
+      return launches;
     }
     launches.run.push_back(run);
     if (!may_have_many_rows(kernel, product)) return launches;

@@ -15,7 +15,8 @@ namespace assay::engine {
 
 // A kernel as CUDA C++ without any #include, for NVRTC. Every entry point takes, by value,
 //   struct Args { void* buffers[kernel.bound_buffers]; const long* dims; float* workspace; };
-// all of them addresses in device memory. `dims` are KernelArgs::dims: the device reads them, so
+// all of them addresses in device memory, and behind them the tensor maps of
+// CudaLaunches::matrices, if there are any. `dims` are KernelArgs::dims: the device reads them, so
 // that a captured graph is replayed for every length. The workspace is as cuda_workspace() has it;
 // launches one after the other may share it. bad_input names the kernel that fits no template, such
 // as a product whose weight isn't packed in rows.
@@ -41,6 +42,13 @@ struct CudaLaunch {
   int64_t threads = 256;
   int64_t shared_bytes = 0;  // beside the kernel's own, which needs no opting in
 };
+// A matrix in device memory of which a kernel copies `box_lines` lines of 64 neighbouring elements
+// at a time, by a tensor map: its lines lie `pitch` elements of 16 bits apart.
+struct CudaMatrix {
+  std::optional<ir::BufferId> buffer;  // absent: in the workspace
+  int64_t workspace_at = 0;            // floats from its begin on
+  int64_t lines = 0, pitch = 0, box_lines = 0;
+};
 struct CudaLaunches {
   std::vector<CudaLaunch> run;  // the whole kernel, in this order
   // Products of many rows, which a library multiplies: the kernels before and behind, as
@@ -53,6 +61,9 @@ struct CudaLaunches {
   // its buffer `codes_buffer` is bound to the place of those.
   std::optional<CudaLaunch> to_codes;
   ir::BufferId codes_buffer = 0;
+  // A tensor map of each stands behind the other members of every entry's Args, in this order, from
+  // a multiple of 64 bytes on.
+  std::vector<CudaMatrix> matrices;
 };
 // The launches of a run with these dims; kv_len has no influence on them.
 CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t capacity);

@@ -402,7 +402,9 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
   const CudaProductShape shape = cuda_product_shape(kernel, product);
   const bool in_place = cuda_inputs_in_place(product);
   std::string text = cuda_prelude(shape.threads);
-  text += cuda_args_struct(kernel);
+  const bool mapped = shape.form == CudaProductForm::kWarpgroups;
+  if (mapped) text += "struct __align__(64) TensorMap { unsigned char bytes[128]; };\n";
+  text += cuda_args_struct(kernel, mapped ? "TensorMap weights, rows; " : "");
   text += sizes_text(kernel, product, shape);
   text += cuda_widen_text(kernel.buffers[product.weight].dtype);
   text += kElements;
@@ -419,11 +421,11 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
       "\nenum {{ EPILOGUE_LANES = {} }};\n"
       "__device__ __forceinline__ int epilogue_lane() {{ return threadIdx.x % EPILOGUE_LANES; }}\n",
       held ? 32 : cuda_tensor_epilogue_lanes(shape));
-  text += cuda_epilogue_row(kernel, product, shape.form == CudaProductForm::kWarpgroups);
-  if (shape.form != CudaProductForm::kWarpgroups) text += early_epilogue_text(kernel, product);
-  text += held                                         ? std::string(kHeldRun)
-          : shape.form == CudaProductForm::kWarpgroups ? cuda_warpgroup_run(kernel, product, shape)
-                                                       : cuda_tensor_run(shape, kernel, product);
+  text += cuda_epilogue_row(kernel, product, mapped);
+  if (!mapped) text += early_epilogue_text(kernel, product);
+  text += held     ? std::string(kHeldRun)
+          : mapped ? cuda_warpgroup_run(kernel, product, shape)
+                   : cuda_tensor_run(shape, kernel, product);
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }

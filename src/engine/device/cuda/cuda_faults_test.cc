@@ -69,6 +69,19 @@ TEST_F(CudaFaults, MemoryThatEndsSaysWhatWasAskedForAndWhatIsFree) {
   unsetenv("FAKE_CUDA_MEMORY");
 }
 
+TEST_F(CudaFaults, AMatrixThatCantBeMappedIsAnError) {
+  fake_.reset();
+  const auto driver = cuda::Driver::open();
+  ASSERT_TRUE(driver);
+  EXPECT_TRUE((*driver)->map(4096, 100, 64, 128));
+  for (const cuda::Address begin : {4096, 4104}) {  // the second isn't a multiple of 16 bytes
+    fake_.reset(begin == 4096 ? 1 : 0, kOutOfMemory);
+    const auto map = (*driver)->map(begin, 100, 64, 128);
+    ASSERT_FALSE(map);
+    EXPECT_THAT(map.error().message, HasSubstr("cuTensorMapEncodeTiled: CUDA_ERROR_"));
+  }
+}
+
 TEST_F(CudaFaults, ALostContextStaysLost) {
   fake_.reset();
   auto device = CudaDevice::open({});

@@ -13,6 +13,7 @@
 
 #include "engine/codegen/cuda/cuda_sampling.h"
 #include "engine/codegen/cuda/fp8_product.h"
+#include "engine/device/cuda/tensor_maps.h"
 #include "engine/graph/input_values.h"
 
 namespace assay::engine::cuda {
@@ -332,6 +333,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     if (!of.products[i]) {
       for (const CudaLaunch& launch : launches.run) {
         ASSAY_CHECK(add_launch(of, i, launch, 0));
+        of.launches.back().matrices = launches.matrices;
       }
       continue;
     }
@@ -404,8 +406,12 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     const StepFeed::Arguments more = feed_->arguments(feed_places());
     arguments.insert(arguments.end(), more.begin(), more.end());
   }
-  auto launched = driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(),
-                                 early, launch.shared_bytes);
+  assert(launch.matrices.empty() || !launch.feeds);  // both go behind the workspace's address
+  auto launched = add_tensor_maps(driver_, launch.matrices, arguments);
+  if (launched) {
+    launched = driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(),
+                              early, launch.shared_bytes);
+  }
   arguments.resize(own);
   arguments.back() = workspace_sizes_.place_in(workspace_.address());
   if (launch.codes) arguments[*launch.codes] = output;

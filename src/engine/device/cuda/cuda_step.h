@@ -64,9 +64,10 @@ class CudaStep final : public LoadedStep {
     Address workspace = 0;           // 0: the step's; of the library: the decoded weight
     std::optional<LtShape> product;  // by the library, in place of a kernel
     std::string text_sha256 = {};
-    std::optional<size_t> codes = {};  // the buffer that is bound to the next product's x
-    bool feeds = false;                // as StepFeed has it
-    bool draws = false;                // StepFeed::sampling()
+    std::optional<size_t> codes = {};       // the buffer that is bound to the next product's x
+    bool feeds = false;                     // as StepFeed has it
+    bool draws = false;                     // StepFeed::sampling()
+    std::vector<CudaMatrix> matrices = {};  // CudaLaunches::matrices
   };
   // Sizes and addresses that captured graphs have taken as constants.
   struct Bound {

@@ -107,6 +107,7 @@ std::string Driver::memory_in_use() const {
     return environment_error("cuda driver: expected the function {}, found none", #symbol);
   ASSAY_CUDA_DRIVER(ASSAY_CUDA_FIND)
 #undef ASSAY_CUDA_FIND
+  find("cuTensorMapEncodeTiled", api_.encode_map);
   if (!find("cuEventElapsedTime_v2", api_.event_elapsed) &&
       !find("cuEventElapsedTime", api_.event_elapsed)) {
     return environment_error("cuda driver: expected the function cuEventElapsedTime, found none");
@@ -165,6 +166,7 @@ Result<DeviceId> Driver::find(int ordinal) {
   }
   info_.compute_capability = fmt::format("{}.{}", major, minor);
   info_.target = nvrtc_target(10 * major + minor);
+  if (info_.target == "sm_90a" && api_.encode_map == nullptr) info_.target = "sm_90";
   info_.multiprocessors = multiprocessors;
   info_.begins_early = major >= 9;
   info_.cache_bytes = static_cast<uint64_t>(cache_bytes);
@@ -313,6 +315,19 @@ Result<Function> Driver::function(Module module, const std::string& name) {
   config.attributes = &attribute;
   config.attribute_count = early && info_.begins_early ? 1 : 0;
   return check(api_.launch(&config, function, arguments, nullptr), "cuLaunchKernelEx");
+}
+
+Result<TensorMap> Driver::map(Address matrix, int64_t lines, int64_t pitch, int64_t box_lines) {
+  const auto elements = static_cast<unsigned long long>(pitch);
+  const unsigned long long sizes[] = {elements, static_cast<unsigned long long>(lines)};
+  const unsigned long long pitches[] = {elements * 2};  // bytes
+  const unsigned box[] = {64, static_cast<unsigned>(box_lines)}, steps[] = {1, 1};
+  TensorMap map;
+  ASSAY_CHECK(
+      check(api_.encode_map(&map, kElementsOf16Bits, 2, reinterpret_cast<void*>(matrix), sizes,
+                            pitches, box, steps, 0, kSwizzleOf128Bytes, kPromotesTo256Bytes, 0),
+            "cuTensorMapEncodeTiled"));
+  return map;
 }
 
 ::assay::Status Driver::begin_capture() {

@@ -114,6 +114,11 @@ class Driver {
   ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument,
                          bool early, size_t shared_bytes = 0);
 
+  // For kernels that copy `box_lines` lines of 64 elements of 16 bits at a time into shared memory,
+  // in the swizzle of 128 bytes: a matrix of so many lines at a multiple of 16 bytes, `pitch`
+  // elements apart, which are all there.
+  Result<TensorMap> map(Address matrix, int64_t lines, int64_t pitch, int64_t box_lines);
+
   // Launches between these two calls are recorded, not run.
   ::assay::Status begin_capture();
   Result<GraphExec> end_capture();

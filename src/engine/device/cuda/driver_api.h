@@ -52,6 +52,13 @@ struct RowsCopy {  // CUDA_MEMCPY2D
   size_t width_bytes = 0, height = 0;
 };
 
+struct alignas(64) TensorMap {  // CUtensorMap
+  char bytes[128] = {};
+};
+constexpr int kElementsOf16Bits = 1;    // CU_TENSOR_MAP_DATA_TYPE_UINT16
+constexpr int kSwizzleOf128Bytes = 3;   // CU_TENSOR_MAP_SWIZZLE_128B
+constexpr int kPromotesTo256Bytes = 3;  // CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+
 struct LaunchAttribute {  // CUlaunchAttribute
   int id = 0;
   char unused[4] = {};
@@ -119,6 +126,11 @@ struct DriverApi {
 #define ASSAY_CUDA_MEMBER(member, symbol, arguments) Status(*member) arguments = nullptr;
   ASSAY_CUDA_DRIVER(ASSAY_CUDA_MEMBER)
 #undef ASSAY_CUDA_MEMBER
+  // cuTensorMapEncodeTiled; null: drivers before CUDA 12 have none.
+  Status (*encode_map)(TensorMap*, int type, unsigned rank, void* address,
+                       const unsigned long long* sizes, const unsigned long long* pitches,
+                       const unsigned* box, const unsigned* steps, int interleave, int swizzle,
+                       int promotion, int fill) = nullptr;
   // CUDA 12.8 renamed it; whichever the driver has.
   Status (*event_elapsed)(float* ms, Event start, Event end) = nullptr;
 };

@@ -17,6 +17,7 @@ namespace {
 ASSAY_CUDA_DRIVER(ASSAY_CUDA_HOLD)
 #undef ASSAY_CUDA_HOLD
 static_assert(same_call(decltype(DriverApi::event_elapsed){}, decltype(&cuEventElapsedTime){}));
+static_assert(same_call(decltype(DriverApi::encode_map){}, decltype(&cuTensorMapEncodeTiled){}));
 // A call that isn't ours is noticed.
 static_assert(!same_call(decltype(DriverApi::init){}, decltype(&cuDeviceGet){}));
 static_assert(!same_call(decltype(DriverApi::memory_free){}, decltype(&cuCtxSetCurrent){}));
@@ -33,6 +34,12 @@ TEST(DriverApi, HasTheValuesOfTheHeader) {
   EXPECT_EQ(kNonBlocking, static_cast<unsigned>(CU_STREAM_NON_BLOCKING));
   EXPECT_EQ(kNoTime, static_cast<unsigned>(CU_EVENT_DISABLE_TIMING));
   EXPECT_EQ(sizeof(Uuid), sizeof(CUuuid));
+  EXPECT_EQ(sizeof(TensorMap), sizeof(CUtensorMap));
+  EXPECT_EQ(kElementsOf16Bits, CU_TENSOR_MAP_DATA_TYPE_UINT16);
+  EXPECT_EQ(kSwizzleOf128Bytes, CU_TENSOR_MAP_SWIZZLE_128B);
+  EXPECT_EQ(kPromotesTo256Bytes, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+  EXPECT_EQ(CU_TENSOR_MAP_INTERLEAVE_NONE, 0);
+  EXPECT_EQ(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0);
 }
 
 TEST(DriverApi, LaunchesAsTheHeaderLaysItOut) {

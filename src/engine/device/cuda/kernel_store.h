@@ -24,11 +24,10 @@ class KernelStore {
   KernelStore(const KernelStore&) = delete;
   KernelStore& operator=(const KernelStore&) = delete;
 
-  // The module of a source as print_cuda() writes it; equal sources share one, but for those of
-  // steps with another `shared_percent` (StepForms): that is a property of the loaded function, and
-  // a step must not change another's. An
-  // environment_error holds NVRTC's whole log. A cache that can't be written is no error: see
-  // CompileStats::unsaved.
+  // The module of a source as print_cuda() writes it; equal sources share one, but for those
+  // with another `shared_percent` (StepForms): that is a property of the loaded function, and a
+  // step must not change another's. An environment_error holds NVRTC's whole log. A cache that
+  // can't be written is no error: see CompileStats::unsaved.
   Result<Module> load(const std::string& source, int shared_percent);
 
   const CompileStats& stats() const { return stats_; }  // since the start

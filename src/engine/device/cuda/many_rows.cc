@@ -218,6 +218,7 @@ Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, 
   constexpr double kLaunchUs = 2.5, kBytesPerUs = 7e6, kBytesPerElement = 3;
   Kernel in_wide = kernel;
   std::get<ProductKernel>(in_wide.body).fp8 = false;
+  in_wide.target.clear();  // as the library computes it, whatever is faster here
   const auto fp8 = shape(kernel, dims), wide = shape(in_wide, dims);
   if (!fp8 || !wide) return true;
   ASSAY_TRY(const auto contest, library_.get()->contest(*fp8, *wide));

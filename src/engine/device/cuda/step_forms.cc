@@ -24,9 +24,10 @@ constexpr int64_t kGranted = 47 * 1024;  // that a block may have beside its own
 constexpr int kAttentionPercent = 44, kLargeAttentionPercent = 60;
 // Likewise of a step of a few rows of weights in 16 bits, whose blocks read x through the cache.
 constexpr int kFewRowsPercent = 60;
-// Likewise while a step whose other kernels fill that memory runs one row's long product whose
-// weights go through the cache, such as a head: it gains more than changing the shares costs.
-constexpr int kLongProductPercent = 14;
+// Likewise while one row's products run whose weights go through the cache: a prompt's, beside the
+// library's, and, of a step whose other kernels fill that memory, long ones, such as a head. They
+// gain more than changing the shares costs.
+constexpr int kThroughCachePercent = 14;
 
 namespace {
 
@@ -40,12 +41,12 @@ bool of_few_rows(const Kernel& kernel, const CudaForm& form) {
          !kernel.buffers[product->weight].blocks;
 }
 
-bool is_long(const Kernel& kernel, const CudaForm& form) {
+bool needs_cache(const Kernel& kernel, const CudaForm& form, bool is_step) {
   constexpr int64_t kLong = 64 << 20;  // elements of the weight
   const auto* product = std::get_if<ProductKernel>(&kernel.body);
   return product != nullptr && form.product.form == CudaProductForm::kHeld &&
          form.product.rows == 1 && !form.library && !kernel.buffers[product->weight].blocks &&
-         product->inputs * packed_columns(product->packing) >= kLong;
+         (!is_step || product->inputs * packed_columns(product->packing) >= kLong);
 }
 
 }  // namespace
@@ -88,9 +89,11 @@ bool is_long(const Kernel& kernel, const CudaForm& form) {
     Loaded& loaded = loaded_[i][{forms[i], narrow, shared_percent_}];
     if (loaded.module == nullptr) {
       ASSAY_TRY(const std::string source, print_cuda(plan_.kernels[i].kernel));
-      ASSAY_TRY(loaded.module, kernels_.load(source, shared_percent_));
+      loaded.needs_cache = needs_cache(plan_.kernels[i].kernel, forms[i], is_step) &&
+                           (shared_percent_ > 0 || !is_step);
+      const int percent = loaded.needs_cache ? kThroughCachePercent : shared_percent_;
+      ASSAY_TRY(loaded.module, kernels_.load(source, percent));
       loaded.sha256 = sha256_hex(source);
-      loaded.is_long = is_step && is_long(plan_.kernels[i].kernel, forms[i]);
     }
     chosen_[i] = loaded;
   }
@@ -106,8 +109,8 @@ Result<Function> StepForms::function(size_t kernel, const CudaLaunch& launch) {
   const bool shares = shared_percent_ > 0;
   if (!shares && launch.shared_bytes > kGranted && plan_.dims.q_len == 1) {
     ASSAY_CHECK(driver_.share_memory(found, bytes, attention_percent(launch.shared_bytes)));
-  } else if (shares && chosen_[kernel].is_long) {
-    ASSAY_CHECK(driver_.share_memory(found, bytes, kLongProductPercent));
+  } else if (chosen_[kernel].needs_cache) {
+    ASSAY_CHECK(driver_.share_memory(found, bytes, kThroughCachePercent));
   } else if (shares || launch.shared_bytes > kGranted) {
     ASSAY_CHECK(driver_.share_memory(found, bytes, shares ? shared_percent_ : 100));
   }

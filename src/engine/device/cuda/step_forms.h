@@ -45,8 +45,8 @@ class StepForms {
   int shared_percent_ = 0;
   struct Loaded {
     Module module = nullptr;
-    std::string sha256;    // of the text
-    bool is_long = false;  // a long product that reads its weight through the cache
+    std::string sha256;        // of the text
+    bool needs_cache = false;  // it reads a weight through the cache, and others leave little
   };
   // Loaded modules by kernel; of a kernel by form, narrowness of values, and shared_percent().
   std::vector<std::map<std::tuple<CudaForm, bool, int>, Loaded>> loaded_;

@@ -52,6 +52,28 @@ TEST_F(StepFormsTest, KeepAShareOfTheMemoryByTheRunsRows) {
   }
 }
 
+// A prompt's row has its products' weights through the cache, by modules of its own: those of a
+// step keep what the driver chooses.
+TEST_F(StepFormsTest, APromptsRowSharesNoModuleWithSteps) {
+  StepPlan step = plan_of(100), prompt = plan_of(100);
+  prompt.dims.q_len = 24;
+  StepForms of_step(step, *kernels_, *driver_, false),
+      of_prompt(prompt, *kernels_, *driver_, false);
+  ASSERT_TRUE(of_step.choose({.batch = 1, .q_len = 1, .kv_len = 100}));
+  ASSERT_TRUE(of_prompt.choose({.batch = 1, .q_len = 24, .kv_len = 100}));
+  int same_texts = 0;
+  for (size_t i = 0; i < step.kernels.size(); ++i) {
+    const auto* product = std::get_if<ProductKernel>(&step.kernels[i].kernel.body);
+    if (product == nullptr || of_step.text_sha256(i) != of_prompt.text_sha256(i)) continue;
+    const CudaLaunch launch{.entry = "assay_run"};
+    const auto of_steps = of_step.function(i, launch), of_prompts = of_prompt.function(i, launch);
+    ASSERT_TRUE(of_steps && of_prompts);
+    EXPECT_NE(*of_steps, *of_prompts) << step.kernels[i].kernel.label;
+    ++same_texts;
+  }
+  EXPECT_GT(same_texts, 0);
+}
+
 // One row's weights in blocks have rings, beside which attention has no large block; two rows' have
 // none of that form.
 TEST_F(StepFormsTest, AttentionKnowsOfRingsBesideIt) {
