@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -251,6 +252,31 @@ std::string test_name(const testing::TestParamInfo<CompiledModel>& model) {
 }
 
 class CudaKernelsOf : public CudaKernels, public testing::WithParamInterface<CompiledModel> {};
+
+// Gate and up of a prompt, in each of the shapes that products by warpgroups have for it.
+TEST_F(CudaKernels, ProductsOfPromptsByWarpgroupsCompileWithoutSpills) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    const Graph graph = graph_of("llama3.2-1b", dtype, true);
+    const auto gated = std::ranges::find_if(graph.nodes, [&](const Node& node) {
+      const auto kernel = lower(graph, node, {}, TileLayout::kRows);
+      const auto* product = kernel ? std::get_if<ProductKernel>(&kernel->body) : nullptr;
+      return product != nullptr && product->packing.interleaved;
+    });
+    ASSERT_NE(gated, graph.nodes.end());
+    auto kernel = lower(graph, *gated, {}, TileLayout::kRows);
+    ASSERT_TRUE(kernel) << kernel.error().message;
+    for (const int64_t rows : {24, 64, 128, 512}) {
+      kernel->run_sizes = {1, rows, {}, {}};
+      for (const std::string& target : targets_of(std::array{90})) {
+        kernel->target = target;
+        const auto source = print_cuda(*kernel);
+        ASSERT_TRUE(source) << source.error().message;
+        EXPECT_NE(source->find("wgmma.mma_async"), std::string::npos) << rows;
+        compile(*kernel, *source, target, {1, rows, rows});
+      }
+    }
+  }
+}
 
 TEST_P(CudaKernelsOf, CompileWithoutSpills) {
   const auto& [architecture, dtype, capabilities] = GetParam();
