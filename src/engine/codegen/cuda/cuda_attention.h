@@ -45,8 +45,9 @@ CudaLaunch warpgroup_prefill_launch(const Kernel& kernel, const AttentionKernel&
                                     const DimValues& dims);
 int64_t warpgroup_prefill_threads(const Kernel& kernel, const AttentionKernel& attention);
 std::string warpgroup_prefill_text(const Kernel& kernel, const AttentionKernel& attention);
-// Barriers in shared memory: make_barrier(), arrive(), await(), has_come(), which asks once, and
-// show_to_products(), the fence between what threads write there and the products that read it.
+// Barriers in shared memory: make_barrier(), arrive(), arrive_expecting(), which announces bytes of
+// copies, await(), has_come(), which asks once, and show_to_products(), the fence between what
+// threads write there and the products that read it.
 std::string cuda_barrier_text();
 // A ring of stages that products read, behind BARRIERS_AT: full() and empty(), the addresses of a
 // stage's barriers from the ring's begin on, and matrix_at(), of lines of 64 elements, which is

@@ -10,8 +10,8 @@
 #include "engine/block_cells.h"
 #include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_form.h"
-#include "engine/codegen/cuda/cuda_tensor_product.h"
 #include "engine/codegen/cuda/cuda_tiles.h"
+#include "engine/codegen/cuda/cuda_warpgroup_product.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 

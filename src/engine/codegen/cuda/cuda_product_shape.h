@@ -34,9 +34,8 @@ enum class CudaProductForm {
   // in registers. The workspace has the rows as they are multiplied, and parts of shared tiles.
   kTiles,
 };
-constexpr int64_t kCudaTensorRows = 16;     // of a step of decoding, at most
-constexpr int64_t kCudaBlockRows = 32;      // likewise of weights in blocks
-constexpr int64_t kCudaWarpgroupRows = 64;  // of a step, with weights as the left operand
+constexpr int64_t kCudaTensorRows = 16;  // of a step of decoding, at most
+constexpr int64_t kCudaBlockRows = 32;   // likewise of weights in blocks
 // Rows of the form kTiles, at most: the time model (cuda_tile_shape.cc) expects a library to
 // multiply llama3.1-8b's products in less time from 1,100 to 2,000 rows on.
 constexpr int64_t kCudaTileRows = 1024;
@@ -82,10 +81,6 @@ constexpr int64_t cuda_block_sums_bytes(const CudaProductShape& shape) {
   constexpr int64_t kCells = 4;  // of a piece
   const bool few = shape.rows <= kProductRows;
   return shape.threads / 32 * 4 * (few ? shape.pieces * kCells * kProductRows * 2 : shape.rows);
-}
-// Bytes of the ring of the form kWarpgroups.
-constexpr int64_t cuda_warpgroup_ring_bytes(const CudaProductShape& shape) {
-  return shape.laps * (shape.columns + shape.rows) * kCudaTensorRun * 2;
 }
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
 

@@ -108,9 +108,6 @@ __device__ __forceinline__ void half_values(const CellCodes& codes, const unsign
   }
 }
 
-__device__ __forceinline__ void arrive_expecting(unsigned barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
-}
 __device__ __forceinline__ void ask_bulk(unsigned to, const void* from, int bytes, unsigned barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                :: "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");

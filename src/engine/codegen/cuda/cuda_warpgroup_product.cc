@@ -1,14 +1,13 @@
-// Products of many rows on GPUs that multiply by warpgroups (sm_90a), with all that is fused behind
-// them. One of rows and weights is the left operand, and both come by tensor maps.
+// One of rows and weights is the left operand, and both come by tensor maps.
+#include "engine/codegen/cuda/cuda_warpgroup_product.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
 #include "engine/codegen/cuda/cuda_attention.h"
-#include "engine/codegen/cuda/cuda_tensor_product.h"
 #include "engine/codegen/cuda/library_product.h"
-#include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/cuda/unit_epilogue.h"
 
 namespace assay::engine {
@@ -19,9 +18,6 @@ namespace {
 // 64 lines of the left operand; the first thread behind them asks for both, for weights before the
 // kernels ahead have ended, as many as the ring has room for.
 constexpr std::string_view kMappedRun = R"(
-__device__ __forceinline__ void arrive_expecting(unsigned barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
-}
 // The map's lines from `line` on, of 64 elements from `at` on: zeros behind the matrix's last line.
 __device__ __forceinline__ void ask(unsigned to, const TensorMap& map, int at, int line, unsigned barrier) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"

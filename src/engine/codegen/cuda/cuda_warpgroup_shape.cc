@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/codegen/cuda/cuda_tensor_product.h"
+#include "engine/codegen/cuda/cuda_warpgroup_product.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
 
@@ -16,16 +16,15 @@ constexpr int64_t kAlignment = 1024, kBarrierBytes = 16;
 // As many columns' sums at a time as leave room for enough stages. A block has threads for the norm
 // ahead, too.
 void set_stages(const ProductKernel& product, CudaProductShape& shape, int64_t most_bytes) {
-  constexpr int64_t kMostStages = 8, kEnoughStages = 4, kFewColumns = 32;
+  constexpr int64_t kMostStages = 8, kEnoughStages = 4, kMostThreads = 512;
   const int64_t stage_bytes = (shape.columns + shape.rows) * kCudaTensorRun * 2 + kBarrierBytes;
-  shape.round = 2 * kFewColumns;
-  do {
+  for (const int64_t columns : {64, 32}) {
+    shape.round = columns;
     const int64_t beside = kAlignment + cuda_warpgroup_parts_bytes(shape);
     shape.laps = std::min((most_bytes - beside) / stage_bytes, kMostStages);
     shape.shared_bytes = shape.laps * stage_bytes + beside;
-  } while (shape.laps < kEnoughStages && (shape.round /= 2) >= kFewColumns);
-  shape.round = std::max(shape.round, kFewColumns);
-  constexpr int64_t kMostThreads = 512;
+    if (shape.laps >= kEnoughStages) break;
+  }
   shape.threads = 2 * (shape.rows_left ? shape.rows : shape.columns) + 32;
   while (product.norm && shape.threads < kMostThreads && !is_norm_held(product, shape.threads)) {
     shape.threads += 32;
@@ -75,9 +74,8 @@ class MappedTimes {
   // With the kernel behind it.
   int64_t by_library() const {
     constexpr int64_t kBytesPerNs = 3500, kProductsPerNs = 390'000, kRun = 150;
-    const int64_t multiply = columns_ * runs_ * kCudaTensorRun / 1000 * rows_ * 1000;
-    const int64_t product =
-        std::max({weight_bytes_ / kBytesPerNs, multiply / kProductsPerNs, runs_ * kRun});
+    const int64_t multiply = columns_ * runs_ * kCudaTensorRun * rows_ / kProductsPerNs;
+    const int64_t product = std::max({weight_bytes_ / kBytesPerNs, multiply, runs_ * kRun});
     return (2 * kLaunch + product + rows_ * columns_ * 6 / 10'000) * 102 / 100;
   }
 
@@ -90,7 +88,7 @@ class MappedTimes {
 bool of_many_rows(const ProductKernel& product, int64_t rows, CudaProductShape& shape) {
   constexpr std::array<int64_t, 2> kLeftRows = {64, 128};
   constexpr std::array<int64_t, 3> kRightColumns = {64, 128, 256};
-  constexpr int64_t kFewestStages = 4, kAllShared = 226 * 1024;
+  constexpr int64_t kAllShared = 226 * 1024;
   const MappedTimes times(product, rows);
   int64_t least = times.by_library();
   bool found = false;
@@ -103,7 +101,7 @@ bool of_many_rows(const ProductKernel& product, int64_t rows, CudaProductShape& 
       one.blocks = packed_columns(product.packing) / columns;
       set_stages(product, one, kAllShared);
       const bool fits = one.blocks * columns == packed_columns(product.packing);
-      if (!fits || one.laps < kFewestStages || times.of(one) >= least) continue;
+      if (!fits || times.of(one) >= least) continue;
       least = times.of(one);
       shape = one;
       found = true;
@@ -116,7 +114,7 @@ bool of_many_rows(const ProductKernel& product, int64_t rows, CudaProductShape& 
 
 bool cuda_by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t rows,
                         CudaProductShape& shape) {
-  constexpr int64_t kFewRowsOfPrompts = 32;
+  constexpr int64_t kFewRowsOfSteps = 64, kFewRowsOfPrompts = 32;
   const DType dtype = kernel.buffers[product.weight].dtype;
   const bool fits = dtype != DType::kF32 && !multiplies_fp8(kernel, product) &&
                     !product.codes_output && product.inputs % kCudaTensorRun == 0 &&
@@ -131,14 +129,10 @@ bool cuda_by_warpgroups(const Kernel& kernel, const ProductKernel& product, int6
   const bool loads_little =
       packing.interleaved || (packing.segments.size() == 1 && packing.half_head <= 1);
   const bool step = kernel.dims.q_len == 1 || product.rows.power(1) == 0;  // or last rows
-  if (step && rows <= kCudaWarpgroupRows) return of_some_rows(product, rows, shape);
+  if (step && rows <= kFewRowsOfSteps) return of_some_rows(product, rows, shape);
   if (!loads_little) return false;
   return rows <= kFewRowsOfPrompts ? of_some_rows(product, rows, shape)
                                    : of_many_rows(product, rows, shape);
-}
-
-int64_t cuda_warpgroup_parts_bytes(const CudaProductShape& shape) {
-  return shape.rows * cuda_warpgroup_pitch(shape) * 4;
 }
 
 }  // namespace assay::engine

@@ -56,6 +56,10 @@ __device__ __forceinline__ void make_barrier(unsigned barrier, int arrivals) {
 __device__ __forceinline__ void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory");
 }
+// And announces bytes of copies that the phase waits for, too.
+__device__ __forceinline__ void arrive_expecting(unsigned barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
+}
 __device__ __forceinline__ void await(unsigned barrier, int turn) {
   unsigned come = 0;
   while (!come) {

@@ -7,6 +7,7 @@
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/cuda_tensor_product.h"
 #include "engine/codegen/cuda/cuda_tiles.h"
+#include "engine/codegen/cuda/cuda_warpgroup_product.h"
 #include "engine/codegen/cuda/early_epilogue.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"

@@ -24,7 +24,7 @@ struct GpuInfo {
   std::string name;                // "NVIDIA H200"
   std::string uuid;                // "GPU-..."
   std::string compute_capability;  // "9.0"
-  std::string target;              // "sm_90a": what to compile for
+  std::string target;              // "sm_90a": what to compile for; "sm_90" without tensor maps
   int64_t multiprocessors = 0;
   bool begins_early = false;  // kernels can, as launch() has it
   uint64_t total_bytes = 0;   // of its memory
@@ -116,7 +116,7 @@ class Driver {
 
   // For kernels that copy `box_lines` lines of 64 elements of 16 bits at a time into shared memory,
   // in the swizzle of 128 bytes: a matrix of so many lines at a multiple of 16 bytes, `pitch`
-  // elements apart, which are all there.
+  // elements apart, which are all there. Only where the target is sm_90a.
   Result<TensorMap> map(Address matrix, int64_t lines, int64_t pitch, int64_t box_lines);
 
   // Launches between these two calls are recorded, not run.
