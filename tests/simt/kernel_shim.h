@@ -26,20 +26,25 @@ struct SimtIndex {
 // One for each module; the runner keeps it up to date.
 struct SimtState {
   SimtIndex thread, block, grid, size;
+  unsigned rank;  // of the block in its cluster
   void (*sync_block)();
+  void (*sync_cluster)();
+  // Where another block of the cluster has what lies in shared memory here.
+  char* (*in_block)(unsigned number, char* here);
   // Waits for all threads of the warp that haven't ended, each of which brings `bytes` bytes:
   // [32][kSimtBytes], valid until the warp meets next.
   const char* (*meet)(const void* mine, unsigned long bytes);
   // Lets other threads go on, for one that waits for what they do.
   void (*yield)();
 };
-enum { kSimtBytes = 64, kSimtThreads = 1024, kSimtDynamicBytes = 227 * 1024 };
+enum { kSimtBytes = 64, kSimtThreads = 1024, kSimtCluster = 4, kSimtDynamicBytes = 227 * 1024 };
 // One for each kernel of a module.
 struct SimtEntry {
   void (*run)(const void* argument);
   unsigned long argument_bytes;
   SimtState** state;
   char *shared_begin, *shared_end;
+  unsigned cluster;  // blocks, along y
   unsigned most_shared = 48 * 1024;
 };
 static SimtState* simt_state;
@@ -59,6 +64,7 @@ extern char __stop_simt_shared[] __attribute__((weak, visibility("hidden")));
 #define __forceinline__ inline
 #define __restrict__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static __attribute__((section("simt_shared")))
 

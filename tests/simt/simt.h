@@ -1,8 +1,9 @@
 // Runs printed CUDA kernels where there is no GPU: the system's C++ compiler compiles them, and the
 // threads of a block take turns on one thread of the processor. Operations of whole warps and
 // blocks (barriers, shuffles, products of matrices) work as on a GPU; the order of threads between
-// two barriers doesn't, so races may go unseen. Shared memory holds NaN when a block begins. For
-// tests of kernels' results, with the driver of the tests: it says nothing of their speed.
+// two barriers doesn't, so races may go unseen, and so may a scope of memory's order that is too
+// small. Shared memory holds NaN when a block begins. For tests of kernels' results, with the
+// driver of the tests: it says nothing of their speed.
 #pragma once
 
 #include <stddef.h>
@@ -21,8 +22,8 @@ void* simt_find(void* module, const char* name);
 size_t simt_argument_bytes(const void* entry);
 // Shared memory that it may be launched with, kept here for the driver.
 unsigned* simt_most_shared(void* entry);
-// Blocks one after the other. Ends the process with a line where threads wait for one another in
-// different places for ever.
+// Blocks, or clusters of them, one after the other. Ends the process with a line where threads wait
+// for one another in different places for ever.
 void simt_run(const void* entry, const unsigned blocks[3], unsigned threads, const void* argument);
 
 // out [rows, outputs] = x [rows, inputs] weight^T [inputs, outputs] + what is added: the one form

@@ -124,6 +124,15 @@ std::string with_dynamic_memory(std::string text) {
   return text;
 }
 
+// Blocks along y of an entry's cluster.
+std::string cluster_of(const std::string& entry) {
+  static const std::string kCluster = "__cluster_dims__(1, ";
+  const size_t at = entry.find(kCluster);
+  if (at == std::string::npos) return "1";
+  const size_t count = at + kCluster.size();
+  return entry.substr(count, entry.find(',', count) - count);
+}
+
 // Ahead of each `extern "C" ... void NAME(const Args args)` how it is found. The memory of its
 // argument may be less aligned than Args.
 std::string with_entries(const std::string& text) {
@@ -143,7 +152,8 @@ std::string with_entries(const std::string& text) {
         " = {[](const void* a) { Args args; memcpy(&args, a, sizeof args); simt_begin_thread(); " +
         name +
         "(args); }, sizeof(Args), &simt_state, __start_simt_shared, "
-        "__stop_simt_shared};\n";
+        "__stop_simt_shared, " +
+        cluster_of(text.substr(at, begin - at)) + "};\n";
     from = at;
   }
   return out.append(text, from);

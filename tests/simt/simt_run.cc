@@ -1,4 +1,5 @@
-// Blocks, one after the other; a block's threads as fibers that go on in turns.
+// Blocks, or clusters of them, one after the other; a block's threads as fibers that go on in
+// turns. A cluster's blocks take turns in the one memory that they share with themselves alone.
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -20,7 +21,8 @@ constexpr size_t kStackBytes = 256 << 10;
 // than the one before.
 constexpr size_t kLineBytes = 64, kLinesApart = 5, kLinesOfAWay = 64;
 constexpr unsigned kWarp = 32;
-constexpr int kMostIdle = 1000;
+constexpr int kMostIdle = 1000;  // turns of a cluster
+constexpr int kIdleOfBlock = 8;  // of a block, before others have their turn
 
 // Place at which a fiber goes on: the registers that GCC's and Clang's own setjmp keep, a tenth of
 // the library's and as much faster. Not inlined: the frame that is left is the one that is come
@@ -35,7 +37,7 @@ struct Warp {
   char values[2][kWarp][kSimtBytes];  // of every other meeting
 };
 
-enum class State : unsigned char { kReady, kAtBlock, kAtWarp, kEnded };
+enum class State : unsigned char { kReady, kAtBlock, kAtWarp, kAtCluster, kEnded };
 
 struct Fiber {
   Place here;
@@ -47,6 +49,10 @@ class Runner {
  public:
   void run(const SimtEntry& entry, const unsigned blocks[3], unsigned threads,
            const void* argument) {
+    cluster_ = entry.cluster;
+    if (cluster_ > kSimtCluster || blocks[1] % cluster_ != 0 || (cluster_ > 1 && threads % kWarp)) {
+      fail("a cluster that the tests don't know");
+    }
     prepare(threads);
     // Blocks of one y have no order: results that depend on one differ between repetitions, of
     // which each has a launch or two. A higher y begins behind lower ones, as on a GPU, and may
@@ -57,14 +63,16 @@ class Runner {
     *entry.state = &state_;
     state_.sync_block = [] { the_one().wait(State::kAtBlock); };
     state_.yield = [] { the_one().wait(State::kReady); };
+    state_.sync_cluster = [] { the_one().wait(State::kAtCluster); };
+    state_.in_block = [](unsigned number, char* here) { return the_one().in_block(number, here); };
     state_.meet = [](const void* mine, unsigned long bytes) { return the_one().meet(mine, bytes); };
     state_.grid = {blocks[0], blocks[1], blocks[2]};
     state_.size = {threads, 1, 1};
     for (state_.block.z = 0; state_.block.z < blocks[2]; ++state_.block.z) {
-      for (state_.block.y = 0; state_.block.y < blocks[1]; ++state_.block.y) {
+      for (unsigned y = 0; y < blocks[1]; y += cluster_) {
         for (unsigned i = 0; i < blocks[0]; ++i) {
           state_.block.x = backwards ? blocks[0] - 1 - i : i;
-          run_block(threads);
+          run_cluster(y);
         }
       }
     }
@@ -77,7 +85,9 @@ class Runner {
 
  private:
   void prepare(unsigned threads) {
-    while (starts_.size() < threads) {
+    threads_ = threads;
+    const unsigned all = threads * cluster_;
+    while (starts_.size() < all) {
       void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (stack == MAP_FAILED) abort();
@@ -90,9 +100,9 @@ class Runner {
           start.get(), [] { the_one().live(); }, 0);
       starts_.push_back(std::move(start));
     }
-    fibers_.resize(std::max<size_t>(fibers_.size(), threads));
-    states_.assign(threads, State::kEnded);
-    warps_.resize((threads + kWarp - 1) / kWarp);
+    fibers_.resize(std::max<size_t>(fibers_.size(), all));
+    states_.assign(all, State::kEnded);
+    warps_.resize((all + kWarp - 1) / kWarp);
   }
 
   // A fiber's life: block after block.
@@ -121,11 +131,10 @@ class Runner {
 
   // Goes on with the next fiber of this round that is ready.
   void next() {
-    const auto threads = static_cast<unsigned>(states_.size());
-    // Past the last one backwards is past all.
-    while ((now_ += step_) < threads) {
+    // Past the first one backwards is past all.
+    while ((now_ += step_) - first_ < threads_) {
       if (states_[now_] != State::kReady) continue;
-      state_.thread = {now_, 0, 0};
+      state_.thread = {now_ - first_, 0, 0};
       Fiber& fiber = fibers_[now_];
       if (!fiber.begun) {
         fiber.begun = true;
@@ -136,53 +145,109 @@ class Runner {
     jump(scheduler_);
   }
 
-  // One round over all fibers, from the first to the last or back.
+  // One round over the block's fibers, from the first to the last or back.
   SIMT_SWITCHES void go_round(bool forwards) {
     step_ = forwards ? 1 : ~0u;
-    now_ = forwards ? ~0u : static_cast<unsigned>(states_.size());
+    now_ = forwards ? first_ - 1 : first_ + threads_;
     if (__builtin_setjmp(scheduler_) == 0) next();
   }
 
-  void run_block(unsigned threads) {
-    if (entry_->shared_begin != nullptr) {
-      memset(entry_->shared_begin, 0xff,
-             static_cast<size_t>(entry_->shared_end - entry_->shared_begin));
+  size_t shared_bytes() const {
+    return static_cast<size_t>(entry_->shared_end - entry_->shared_begin);
+  }
+
+  // The place in another block of the cluster of what lies here in this one.
+  char* in_block(unsigned number, char* here) {
+    if (number >= cluster_) fail("an address of no block of the cluster");
+    const std::span block(states_.begin() + number * threads_, threads_);
+    if (std::ranges::count(block, State::kEnded) == std::ssize(block)) {
+      fail("a store to a block that has ended");
     }
+    return number == state_.rank ? here : memories_[number].data() + (here - entry_->shared_begin);
+  }
+
+  // Makes a block the one whose fibers run and whose memory is there.
+  void enter(unsigned number, unsigned first_y) {
+    if (cluster_ > 1 && number != state_.rank) {
+      std::copy_n(entry_->shared_begin, shared_bytes(), memories_[state_.rank].begin());
+      std::ranges::copy(memories_[number], entry_->shared_begin);
+    }
+    state_.rank = number;
+    state_.block.y = first_y + number;
+    first_ = number * threads_;
+  }
+
+  void run_cluster(unsigned first_y) {
+    state_.rank = 0;
+    if (entry_->shared_begin != nullptr) memset(entry_->shared_begin, 0xff, shared_bytes());
+    if (cluster_ > 1) memories_.assign(cluster_, std::vector<char>(shared_bytes(), '\xff'));
     std::ranges::fill(states_, State::kReady);
-    for (unsigned i = 0; i < threads; ++i) fibers_[i].meetings = 0;
-    // To and fro, so that an order that is needed shows.
-    bool forwards = true;
+    for (size_t i = 0; i < states_.size(); ++i) fibers_[i].meetings = 0;
     int idle = 0;  // turns in which threads did nothing but wait for each other
-    do {
+    bool backwards = false;
+    while (std::ranges::count(states_, State::kEnded) < std::ssize(states_)) {
+      bool any = false;
+      for (unsigned i = 0; i < cluster_; ++i) {
+        enter(backwards ? cluster_ - 1 - i : i, first_y);
+        any |= run_block();
+      }
+      backwards = !backwards;
+      if (release_cluster()) any = true;
+      idle = any ? 0 : idle + 1;
+      if (idle == kMostIdle) fail("threads of a block or cluster wait for what none of them does");
+    }
+  }
+
+  // Rounds until the block has ended, or its threads wait for what none of them does; whether there
+  // was one that went on.
+  bool run_block() {
+    // To and fro, so that an order that is needed shows.
+    bool forwards = true, any = false;
+    int idle = 0;
+    for (;;) {
       moved_ = false;
       go_round(forwards);
       forwards = !forwards;
+      const bool more = release();
+      any |= moved_;
       idle = moved_ ? 0 : idle + 1;
-      if (idle == kMostIdle) fail("threads of a block wait for what none of them does");
-    } while (release());
+      if (!more || idle == kIdleOfBlock) return any;
+    }
   }
 
-  // Lets those go on who have all met; whether there are any.
+  bool release_cluster() {
+    const auto waiting = std::ranges::count(states_, State::kAtCluster);
+    const auto ended = std::ranges::count(states_, State::kEnded);
+    if (waiting == 0 || waiting + ended < std::ssize(states_)) return false;
+    std::ranges::replace(states_, State::kAtCluster, State::kReady);
+    return true;
+  }
+
+  // Lets those of the block go on who have all met; true if there are any, or some are ready
+  // anyway.
   bool release() {
     bool any = false;
-    std::ptrdiff_t ended = 0, at_block = 0, ready = 0;
-    for (auto first = states_.begin(); first < states_.end(); first += kWarp) {
-      const std::span warp(first, std::min(first + kWarp, states_.end()));
+    std::ptrdiff_t ended = 0, at_block = 0, ready = 0, at_cluster = 0;
+    const std::span block(states_.begin() + first_, threads_);
+    for (auto first = block.begin(); first < block.end(); first += kWarp) {
+      const std::span warp(first, std::min(first + kWarp, block.end()));
       const auto at_warp = std::ranges::count(warp, State::kAtWarp);
       const auto gone = std::ranges::count(warp, State::kEnded);
       ready += std::ranges::count(warp, State::kReady);
       ended += gone;
       at_block += std::ranges::count(warp, State::kAtBlock);
+      at_cluster += std::ranges::count(warp, State::kAtCluster);
       if (at_warp == 0 || at_warp + gone < std::ssize(warp)) continue;
       std::ranges::replace(warp, State::kAtWarp, State::kReady);
       any = true;
     }
-    const auto threads = std::ssize(states_);
+    const auto threads = std::ssize(block);
     if (any || ready > 0 || ended == threads) return ended < threads;
+    if (at_cluster > 0 && at_cluster + ended == threads) return false;
     if (at_block + ended < threads) {
       fail("threads of a block wait for one another in different places");
     }
-    std::ranges::replace(states_, State::kAtBlock, State::kReady);
+    std::ranges::replace(block, State::kAtBlock, State::kReady);
     return true;
   }
 
@@ -199,9 +264,13 @@ class Runner {
   std::vector<Fiber> fibers_;
   std::vector<State> states_;  // of each fiber
   std::vector<Warp> warps_;
-  unsigned now_ = 0;    // the fiber that runs
-  unsigned step_ = 1;   // from a fiber to the next of the round
-  bool moved_ = false;  // some thread did more than wait in this round
+  std::vector<std::vector<char>> memories_;  // of a cluster's blocks, but of that which runs
+  unsigned cluster_ = 1;                     // blocks of a cluster
+  unsigned threads_ = 0;                     // of a block
+  unsigned first_ = 0;                       // fiber of the block that runs
+  unsigned now_ = 0;                         // the fiber that runs
+  unsigned step_ = 1;                        // from a fiber to the next of the round
+  bool moved_ = false;                       // some thread did more than wait in this round
   Place scheduler_;
 };
 

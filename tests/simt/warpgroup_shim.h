@@ -23,6 +23,7 @@ static void ptx_mbarrier_init_shared__cta_b64(unsigned address, unsigned arrival
 }
 static void ptx_mbarrier_arrive_shared__cta_b64(unsigned address) {
   SimtBarrier& barrier = simt_barrier(address);
+  if (barrier.missing == 0) simt_fail("mbarrier: more threads arrive than it waits for");
   --barrier.missing;
   barrier.end_phase();
 }
@@ -68,10 +69,33 @@ static void ptx_cp_async_bulk_tensor_2d_shared__cluster_global_tile_mbarrier__co
   simt_barrier(address).bytes -= (int)(map.box_lines * 128);
   simt_barrier(address).end_phase();
 }
+// Addresses in shared memory of a cluster's blocks: 28 bits, and behind them 1 + the block's
+// number.
+static void ptx_mapa_shared__cluster_u32(unsigned& there, unsigned address, unsigned number) {
+  there = (address & 0xfffffff) | (number + 1) << 28;
+  if ((unsigned)((int)(there << 4) >> 4) != address) simt_fail("mapa: an address of over 28 bits");
+}
+inline char* simt_in_cluster(unsigned address) {
+  return simt_state->in_block((address >> 28) - 1,
+                              simt_shared((unsigned)((int)(address << 4) >> 4)));
+}
+static void ptx_st_async_weak_shared__cluster_mbarrier__complete_tx__bytes_v4_f32(
+    unsigned to, float a, float b, float c, float d, unsigned address) {
+  const float4 all = {a, b, c, d};
+  memcpy(simt_in_cluster(to), &all, sizeof all);
+  SimtBarrier& barrier = *(SimtBarrier*)simt_in_cluster(address);
+  barrier.bytes -= (int)sizeof all;
+  barrier.end_phase();
+}
+static void ptx_fence_mbarrier_init_release_cluster() {}
+static void ptx_barrier_cluster_arrive_relaxed_aligned() {}
+static void ptx_barrier_cluster_wait_acquire_aligned() {
+  simt_state->sync_cluster();
+}
 // A barrier of some of a block's warps.
 static void ptx_barrier_sync_aligned(int number, unsigned threads) {
-  static struct { unsigned come, phase; } barriers[16];
-  auto& barrier = barriers[number];
+  static struct { unsigned come, phase; } barriers[kSimtCluster][16];
+  auto& barrier = barriers[simt_state->rank][number];
   const unsigned phase = barrier.phase;
   if (++barrier.come == threads) {
     barrier.come = 0, ++barrier.phase;
@@ -114,9 +138,9 @@ struct SimtProducts {
   SimtProduct running[kMost];
   long groups;
 };
-static SimtProducts simt_all_products[kSimtThreads];
+static SimtProducts simt_all_products[kSimtCluster][kSimtThreads];
 static SimtProducts& simt_products() {
-  return simt_all_products[threadIdx.x];
+  return simt_all_products[simt_state->rank][threadIdx.x];
 }
 static void simt_begin_products() {
   for (SimtProduct& product : simt_products().running) product.sums = nullptr;
@@ -252,12 +276,9 @@ static void simt_wgmma_call(float& first, const Others&... others) {
   static void ptx_wgmma_mma_async_sync_aligned_m64n##columns##k16_f32_f16_f16(T&&... operands) {   \
     simt_wgmma_call<simt_f16, columns / 2>(operands...);                                           \
   }
-SIMT_WGMMA(24)
 SIMT_WGMMA(32)
-SIMT_WGMMA(40)
-SIMT_WGMMA(48)
-SIMT_WGMMA(56)
 SIMT_WGMMA(64)
+SIMT_WGMMA(72)
 SIMT_WGMMA(96)
 SIMT_WGMMA(128)
 SIMT_WGMMA(256)

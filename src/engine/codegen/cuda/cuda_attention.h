@@ -54,7 +54,8 @@ std::string cuda_barrier_text();
 // matrix_of(matrix_word()): a matrix 16 bytes further has a word of one more.
 std::string cuda_stages_text();
 // Products of a warpgroup in the type "f16" or "bf16", asynchronous: begin_products() once their
-// operands are there, then multiply_wide() for 64 lines by `columns`, then end_products();
+// operands are there, then multiply_wide<ADDS>() for 64 lines by `columns`, which doesn't add to
+// what was in the sums if ADDS is 0, then end_products();
 // await_products<N>(sums) until all but the last N of these groups have ended.
 std::string cuda_warpgroup_product_text(std::string_view narrow, int64_t columns);
 // Behind it multiply_weights(sums, a0, a1, a2, a3, b), whose left operand, 64 lines by 16, is in

@@ -324,10 +324,8 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
 
 int64_t cuda_product_words(const CudaProductShape& shape, const ProductKernel& product,
                            int64_t rows) {
-  if (shape.splits == 1 || shape.form == CudaProductForm::kTiles) return 0;
-  if (shape.form == CudaProductForm::kWarpgroups) {
-    return (shape.splits - 1) * shape.rows * shape.columns * shape.blocks;  // of one tile of rows
-  }
+  const bool by_words = shape.form == CudaProductForm::kTensor;
+  if (shape.splits == 1 || !by_words) return 0;  // others meet by counters, or in shared memory
   const int64_t columns = packed_columns(product.packing);
   const int64_t launched = std::max(ceil_div(rows, shape.rows), int64_t{1}) * shape.rows;
   return shape.splits * launched * (columns + shape.blocks);  // sums; squares for a norm

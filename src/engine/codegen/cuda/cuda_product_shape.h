@@ -23,11 +23,12 @@ enum class CudaProductForm {
   // One row of a weight in blocks, on tensor cores too: a block takes 16 columns over all inputs,
   // all of which it asks for before the kernels ahead have ended.
   kOneRow,
-  // More rows of a weight of 16 bits, by warpgroups (sm_90a), where a library's product would need
-  // a kernel behind it. A tile is `columns` by `rows`. With rows as the left operand, the launch's
-  // blocks share all tiles. With weights, each block has one, and the last of those that share
-  // columns takes the others' sums. Both operands come by tensor maps (CudaLaunches::matrices). The
-  // workspace has the rows, if a prologue writes them.
+  // More rows of a weight of 16 bits, by warpgroups (sm_90a), where a model expects that to take
+  // less time than a library's product, with the kernel behind it where there is one. A tile is
+  // `rows` by `columns`.
+  // The launch's blocks share all tiles; or the blocks of a cluster multiply `splits` parts of a
+  // tile's inputs, and each ends as many of its rows. Both operands come by tensor maps
+  // (CudaLaunches::matrices). The workspace has the rows, if a prologue writes them.
   kWarpgroups,
   // Many rows of a weight in blocks, by warpgroups (sm_90a): a tile is 256 columns by `rows` rows,
   // and `blocks` tiles share the rows; the launch's blocks share all tiles. Weights become values
@@ -45,8 +46,8 @@ constexpr int64_t kCudaRegisters = 65536;  // of a multiprocessor
 struct CudaProductShape {
   CudaProductForm form = CudaProductForm::kHeld;
   int64_t threads = 128;
-  int64_t rows = 1;  // at a time: a power of two, or, tensor, above 8 a multiple of 8; 0: the
-                     // inputs of one don't fit
+  int64_t rows = 1;  // at a time: a power of two, or, tensor, above 8 a multiple of 8, or,
+                     // warpgroups, 64 or 128; 0: the inputs of one don't fit
   int64_t columns =
       1;  // at a time; held: a block's, a power of two that divides the packing's tiles
   int64_t pieces = 1;     // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
@@ -57,8 +58,7 @@ struct CudaProductShape {
   int64_t registers = 0;  // of a thread at most; 0: `together` says it
   int64_t laps =
       0;  // of the ring: times 16 columns, or, warpgroups, kCudaTensorRun inputs, or, tiles, a slot
-  bool rows_left = false;    // warpgroups: rows are the left operand, else weights
-  int64_t splits = 1;        // of the inputs
+  int64_t splits = 1;        // of the inputs; warpgroups: blocks of a cluster
   int64_t blocks = 1;        // that share the columns
   int64_t shared_bytes = 0;  // of the ring and a round's sums: more than a kernel has by itself
   friend auto operator<=>(const CudaProductShape&, const CudaProductShape&) = default;

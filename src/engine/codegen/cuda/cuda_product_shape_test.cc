@@ -87,26 +87,46 @@ TEST(CudaProductShapes, WarpgroupsMultiplyWhatALibraryCantFinish) {
     for (const int64_t rows : {17, 24, 32, 33, 64}) {
       const CudaProductShape shape = gated_shape_of(8192, dtype, rows, "sm_90a");
       ASSERT_EQ(shape.form, CudaProductForm::kWarpgroups) << rows;
-      EXPECT_EQ(shape.rows, (rows + 7) / 8 * 8);
+      EXPECT_EQ(shape.rows, 64);
       EXPECT_EQ(shape.blocks * shape.columns, 2 * 8192);
       EXPECT_EQ(shape.splits, 1);
       EXPECT_GE(shape.laps, 4) << "stages in flight";
-      EXPECT_LE(2 * (shape.shared_bytes + 1024), 228 * 1024) << "two blocks a multiprocessor";
-      EXPECT_EQ(shape.round, shape.columns) << "a warpgroup ends all columns at a time";
+      EXPECT_LE(shape.shared_bytes, 227 * 1024);
       EXPECT_EQ(gated_shape_of(8192, dtype, rows, "sm_89").form, CudaProductForm::kHeld);
-      // Few columns are shared by several blocks, of up to 32 rows.
-      const CudaProductShape few = gated_shape_of(1536, dtype, rows, "sm_90a");
-      EXPECT_EQ(few.form, rows <= 32 ? CudaProductForm::kWarpgroups : CudaProductForm::kHeld)
-          << rows;
-      EXPECT_EQ(few.splits, rows <= 32 ? 3 : 1);
     }
-    EXPECT_TRUE(gated_shape_of(8192, dtype, 65, "sm_90a").rows_left);
     EXPECT_EQ(gated_shape_of(8192, dtype, 16, "sm_90a").form, CudaProductForm::kTensor);
-    Kernel plain = product_kernel(2048, dtype, 32);
-    plain.target = "sm_90a";
-    EXPECT_TRUE(cuda_form(plain).library) << "it does all that is to be done";
   }
   EXPECT_EQ(gated_shape_of(8192, DType::kF32, 32, "sm_90a").form, CudaProductForm::kHeld);
+}
+
+// Output and down of llama3.2-1b, which a library would end by itself, as an H200 was fastest.
+TEST(CudaProductShapes, PartsOfTheInputsFillTheGpu) {
+  struct Expected {
+    int64_t inputs, rows, splits, tile_rows, tile_columns;
+  };
+  for (const Expected& expected : {Expected{2048, 32, 2, 64, 64},
+                                   {2048, 128, 2, 64, 64},
+                                   {8192, 32, 4, 64, 72},
+                                   {8192, 128, 4, 128, 72}}) {
+    SCOPED_TRACE(fmt::format("{} inputs, {} rows", expected.inputs, expected.rows));
+    Kernel kernel = product_kernel(expected.inputs, DType::kBF16, expected.rows, 2048);
+    kernel.target = "sm_90a";
+    const auto shape = cuda_product_shape(kernel, std::get<ProductKernel>(kernel.body));
+    ASSERT_EQ(shape.form, CudaProductForm::kWarpgroups);
+    EXPECT_EQ(shape.splits, expected.splits);
+    EXPECT_EQ(shape.rows, expected.tile_rows);
+    EXPECT_EQ(shape.columns, expected.tile_columns);
+    EXPECT_EQ(shape.blocks, (2048 + shape.columns - 1) / shape.columns);
+    EXPECT_EQ(shape.round, shape.columns) << "all columns of a tile meet";
+    EXPECT_LE(shape.shared_bytes, 227 * 1024);
+    kernel.target = "sm_90";
+    EXPECT_TRUE(cuda_form(kernel).library) << "without warpgroups";
+  }
+  for (const auto& [inputs, rows] : {std::pair(2048, 256), {8192, 256}, {2048, 2048}}) {
+    Kernel kernel = product_kernel(inputs, DType::kBF16, rows, 2048);
+    kernel.target = "sm_90a";
+    EXPECT_TRUE(cuda_form(kernel).library) << rows << " rows: it has tiles enough";
+  }
 }
 
 // Rows and columns of the tiles of llama3.2-1b's gate and up, as an H200 was fastest.
@@ -120,7 +140,6 @@ TEST(CudaProductShapes, TilesOfPromptsFillTheGpu) {
     ASSERT_EQ(shape.form, CudaProductForm::kWarpgroups);
     EXPECT_EQ(shape.rows, expected.tile_rows);
     EXPECT_EQ(shape.columns, expected.tile_columns);
-    EXPECT_TRUE(shape.rows_left);
     EXPECT_GE(shape.laps, 4) << "stages in flight";
     EXPECT_LE(shape.shared_bytes, 227 * 1024);
     const auto before = gated_shape_of(8192, DType::kBF16, expected.rows, "sm_90", true);
@@ -129,10 +148,9 @@ TEST(CudaProductShapes, TilesOfPromptsFillTheGpu) {
   // Tiles of 300 rows would fill little more than half of two rounds.
   const auto uneven = gated_shape_of(8192, DType::kBF16, 300, "sm_90a", true);
   EXPECT_EQ(uneven.form, CudaProductForm::kHeld) << "and a library";
-  // A prompt's few rows are those of a step: weights are the left operand.
-  const auto few = gated_shape_of(8192, DType::kBF16, 24, "sm_90a", true);
-  EXPECT_EQ(few, gated_shape_of(8192, DType::kBF16, 24, "sm_90a"));
-  EXPECT_FALSE(few.rows_left);
+  // A prompt's rows are as good as a step's.
+  EXPECT_EQ(gated_shape_of(8192, DType::kBF16, 24, "sm_90a", true),
+            gated_shape_of(8192, DType::kBF16, 24, "sm_90a"));
 }
 
 // A size that became a symbol chooses as if it were a constant.

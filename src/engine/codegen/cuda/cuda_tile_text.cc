@@ -338,9 +338,11 @@ constexpr std::string_view kFinishUnits = R"(
 __device__ __forceinline__ void finish_row(const Args& args, long row, long column, const float* part) {
   const int at = lane_of_thread() * 8;
   if (column + at >= COLUMNS) return;
+  HeldUnit held;
+  hold_unit(args, row, column + at, held);
   float products[8];
   load_unit(part + at, products);
-  finish_unit(args, row, column + at, products);
+  finish_unit(args, row, column + at, products, held);
 }
 )";
 // The same, some columns of one segment at a time.

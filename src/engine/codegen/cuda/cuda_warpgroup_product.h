@@ -11,20 +11,27 @@
 
 namespace assay::engine {
 
-// The shape of a product of so many rows; false: another form is faster, or it doesn't fit.
+// The shape of a product of so many rows; false: another form is faster, or it doesn't fit, and
+// `shape` is as it was.
 bool cuda_by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t rows,
                         CudaProductShape& shape);
 
-// A block's shared memory, from a multiple of 1024 bytes on: bytes of the ring's stages, then of
-// sums on their way to the epilogue, whose rows lie so many floats apart, then barriers.
+// A block's shared memory, from a multiple of 1024 bytes on: the ring's stages; then sums on their
+// way to the epilogue, in rows that lie so many floats apart or, of a cluster's blocks, in a slot
+// for each eight columns of a warp's 16 rows; then two barriers a stage, and one for such sums.
+constexpr int64_t kCudaWarpgroupSlot = 528;  // bytes: lanes' sums as they hold them, and padding
 constexpr int64_t cuda_warpgroup_ring_bytes(const CudaProductShape& shape) {
   return shape.laps * (shape.columns + shape.rows) * kCudaTensorRun * 2;
 }
 constexpr int64_t cuda_warpgroup_pitch(const CudaProductShape& shape) {
-  return shape.round + (shape.rows_left ? 8 : 4);  // stores of two, or one, meet all banks
+  return shape.round + 8;  // stores of two meet all banks
 }
 constexpr int64_t cuda_warpgroup_parts_bytes(const CudaProductShape& shape) {
-  return shape.rows * cuda_warpgroup_pitch(shape) * 4;
+  return shape.splits > 1 ? shape.rows / 16 * (shape.columns / 8) * kCudaWarpgroupSlot
+                          : shape.rows * cuda_warpgroup_pitch(shape) * 4;
+}
+constexpr int64_t cuda_warpgroup_barriers_bytes(int64_t stages) {
+  return (stages + 1) * 16;
 }
 
 // The kernel's constants, which come before the text of every form, and the entries that come

@@ -175,7 +175,9 @@ extern "C" __global__ void __launch_bounds__({threads}, 1) assay_epilogue_to_cod
     if (unit >= UNITS) continue;
     float products[{columns}];
     widen(held[i], products);
-    unit_values0(args, row, (long)unit * VALUES, products, x[i]);
+    HeldUnit beside;
+    hold_unit0(args, row, (long)unit * VALUES, beside);
+    unit_values0(args, row, (long)unit * VALUES, products, beside, x[i]);
     #pragma unroll
     for (int v = 0; v < VALUES; ++v) largest = fmaxf(largest, fabsf(x[i][v]));
   }}

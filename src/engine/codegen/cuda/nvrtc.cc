@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdlib>
 #include <optional>
+#include <set>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -136,8 +138,15 @@ Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& targe
 // ptxas info    : Used 12 registers, used 1 barriers, 128 bytes smem, 376 bytes cmem[0]
 std::vector<EntryResources> parse_ptxas_log(std::string_view log) {
   constexpr std::string_view kEntry = "Compiling entry function '";
+  constexpr std::string_view kSerialized = "instructions are serialized", kIn = "in the function '";
   std::vector<EntryResources> entries;
+  std::set<std::string> serialized;
   for (const std::string& line : split(log, '\n')) {
+    if (const size_t at = line.find(kIn);
+        at != std::string::npos && line.find(kSerialized) != std::string::npos) {
+      const size_t begin = at + kIn.size();
+      serialized.insert(line.substr(begin, line.find('\'', begin) - begin));
+    }
     if (const size_t at = line.find(kEntry); at != std::string::npos) {
       const size_t begin = at + kEntry.size();
       entries.push_back({.entry = line.substr(begin, line.find('\'', begin) - begin)});
@@ -154,6 +163,7 @@ std::vector<EntryResources> parse_ptxas_log(std::string_view log) {
       entry.shared_bytes = number_between(line, ", ", " bytes smem");
     }
   }
+  for (EntryResources& entry : entries) entry.serialized = serialized.contains(entry.entry);
   return entries;
 }
 

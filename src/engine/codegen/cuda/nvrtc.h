@@ -20,6 +20,7 @@ struct EntryResources {
   int64_t spill_load_bytes = 0;
   int64_t stack_bytes = 0;   // of a thread
   int64_t shared_bytes = 0;  // of a block, those known at compile time
+  bool serialized = false;   // each product by a warpgroup waits for the one before
 };
 
 struct Cubin {

@@ -23,6 +23,8 @@ TEST(PtxasLog, SaysWhatEachEntryTakes) {
       "ptxas info    : Used 255 registers, used 1 barriers, 4224 bytes smem, 376 bytes cmem[0]\n"
       "ptxas info    : Compiling entry function 'second' for 'sm_90a'\n"
       "ptxas info    : Function properties for second\n"
+      "ptxas info    : (C7515) Potential Performance Loss: wgmma.mma_async instructions are "
+      "serialized due to non wgmma instructions in the function 'second'\n"
       "ptxas         .     128 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
       "ptxas info    : Used 10 registers, used 0 barriers, 376 bytes cmem[0]\n");
   ASSERT_EQ(entries.size(), 2u);
@@ -36,6 +38,8 @@ TEST(PtxasLog, SaysWhatEachEntryTakes) {
   EXPECT_EQ(entries[1].registers, 10);
   EXPECT_EQ(entries[1].stack_bytes, 128);
   EXPECT_EQ(entries[1].shared_bytes, 0);
+  EXPECT_FALSE(entries[0].serialized);
+  EXPECT_TRUE(entries[1].serialized);
   EXPECT_TRUE(parse_ptxas_log("").empty());
   EXPECT_TRUE(parse_ptxas_log("Used 3 registers").empty());
 }

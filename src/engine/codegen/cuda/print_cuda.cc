@@ -142,10 +142,8 @@ struct Launches {
       if (parts.prologue) launches.run = {{"assay_prologue", rows, 1, 1, shape.threads}};
       launches.matrices = cuda_warpgroup_matrices(kernel, product, shape, rows);
       launches.run.push_back(run);
-      const int64_t row_tiles = ceil_div(rows, shape.rows);
-      if (shape.rows_left) {
-        launches.run.back().blocks_x = std::min(row_tiles * shape.blocks, kCudaMultiprocessors);
-      }
+      const int64_t all = ceil_div(rows, shape.rows) * shape.blocks;
+      launches.run.back().blocks_x = shape.splits > 1 ? all : std::min(all, kCudaMultiprocessors);
       return launches;
     }
     launches.run.push_back(run);

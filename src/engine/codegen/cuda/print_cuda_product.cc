@@ -417,16 +417,15 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
   text += in_place ? place_text(kernel, product) : std::string(kNoScales);
   text += in_place ? kInputsInPlace : kInputsShared;
   if (shape.form == CudaProductForm::kTiles) return text + cuda_tile_run(kernel, product, shape);
+  if (mapped) return text + cuda_warpgroup_run(kernel, product, shape);
   const bool held = shape.form == CudaProductForm::kHeld;
   text += fmt::format(
       "\nenum {{ EPILOGUE_LANES = {} }};\n"
       "__device__ __forceinline__ int epilogue_lane() {{ return threadIdx.x % EPILOGUE_LANES; }}\n",
       held ? 32 : cuda_tensor_epilogue_lanes(shape));
-  text += cuda_epilogue_row(kernel, product, mapped);
-  if (!mapped) text += early_epilogue_text(kernel, product);
-  text += held     ? std::string(kHeldRun)
-          : mapped ? cuda_warpgroup_run(kernel, product, shape)
-                   : cuda_tensor_run(shape, kernel, product);
+  text += cuda_epilogue_row(kernel, product, false);
+  text += early_epilogue_text(kernel, product);
+  text += held ? std::string(kHeldRun) : cuda_tensor_run(shape, kernel, product);
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }

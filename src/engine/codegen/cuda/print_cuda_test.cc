@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -157,6 +158,7 @@ class CudaKernels : public testing::Test {
       names.push_back(entry.entry);
       EXPECT_LE(entry.spill_store_bytes, most_spilled_bytes_);
       EXPECT_LE(entry.spill_load_bytes, most_spilled_bytes_);
+      EXPECT_FALSE(entry.serialized) << "products by warpgroups wait for each other";
       const bool product = std::holds_alternative<ProductKernel>(kernel.body);
       // Sums over a warp of up to 32 products are picked by lane, through the stack.
       EXPECT_LE(entry.stack_bytes, product && entry.entry == "assay_run" ? 128 : 0)
@@ -253,29 +255,37 @@ std::string test_name(const testing::TestParamInfo<CompiledModel>& model) {
 
 class CudaKernelsOf : public CudaKernels, public testing::WithParamInterface<CompiledModel> {};
 
-// Gate and up of a prompt, in each of the shapes that products by warpgroups have for it.
-TEST_F(CudaKernels, ProductsOfPromptsByWarpgroupsCompileWithoutSpills) {
-  for (const DType dtype : {DType::kBF16, DType::kF16}) {
-    const Graph graph = graph_of("llama3.2-1b", dtype, true);
-    const auto gated = std::ranges::find_if(graph.nodes, [&](const Node& node) {
-      const auto kernel = lower(graph, node, {}, TileLayout::kRows);
+// A layer's products, in each of the shapes that products by warpgroups have for them: with all
+// inputs in a block, and in two and four parts.
+TEST_F(CudaKernels, ProductsByWarpgroupsCompileWithoutSpills) {
+  std::set<std::string> seen;
+  std::set<int64_t> splits;
+  for (const auto& [architecture, dtype] : {std::pair("llama3.2-1b", DType::kBF16),
+                                            {"llama3.2-1b", DType::kF16},
+                                            {"qwen2.5-1.5b", DType::kBF16}}) {
+    const Graph graph = graph_of(architecture, dtype, true);
+    for (const Node& node : graph.nodes) {
+      if (node.op == OpKind::kView) continue;
+      auto kernel = lower(graph, node, {}, TileLayout::kRows);
       const auto* product = kernel ? std::get_if<ProductKernel>(&kernel->body) : nullptr;
-      return product != nullptr && product->packing.interleaved;
-    });
-    ASSERT_NE(gated, graph.nodes.end());
-    auto kernel = lower(graph, *gated, {}, TileLayout::kRows);
-    ASSERT_TRUE(kernel) << kernel.error().message;
-    for (const int64_t rows : {24, 64, 128, 512}) {
-      kernel->run_sizes = {1, rows, {}, {}};
-      for (const std::string& target : targets_of(std::array{90})) {
-        kernel->target = target;
-        const auto source = print_cuda(*kernel);
-        ASSERT_TRUE(source) << source.error().message;
-        EXPECT_NE(source->find("wgmma.mma_async"), std::string::npos) << rows;
-        compile(*kernel, *source, target, {1, rows, rows});
+      if (product == nullptr) continue;
+      for (const int64_t rows : {24, 64, 128, 512}) {
+        kernel->run_sizes = {1, rows, {}, {}};
+        for (const std::string& target : targets_of(std::array{90})) {
+          kernel->target = target;
+          const CudaProductShape shape = cuda_product_shape(*kernel, *product);
+          if (shape.form != CudaProductForm::kWarpgroups) continue;
+          const auto source = print_cuda(*kernel);
+          ASSERT_TRUE(source) << source.error().message;
+          if (!seen.insert(*source).second) continue;
+          EXPECT_NE(source->find("wgmma.mma_async"), std::string::npos) << rows;
+          compile(*kernel, *source, target, {1, rows, rows});
+          splits.insert(shape.splits);
+        }
       }
     }
   }
+  EXPECT_EQ(splits, (std::set<int64_t>{1, 2, 4}));
 }
 
 TEST_P(CudaKernelsOf, CompileWithoutSpills) {

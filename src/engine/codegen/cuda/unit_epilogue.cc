@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <numeric>
@@ -258,9 +259,27 @@ __device__ __forceinline__ void store_unit(unsigned short* to, const float (&x)[
 enum {{ UNITS = {units} }};
 )";
 
+// A unit loads these beside its products, on which none of them depends, so that it may ask for
+// them long before those are there, and for all units of a thread at once.
+constexpr std::string_view kHeldUnit = R"(
+enum {{ WIDEST = {widest} }};
+struct HeldUnit {{
+  float vectors[{most}][WIDEST];
+}};
+template <int N, typename T>
+__device__ __forceinline__ void hold_vector(const T* from, float (&to)[WIDEST]) {{
+  float x[N];
+  load_unit(from, x);
+  #pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = x[i];
+}}
+)";
+
 constexpr std::string_view kFinishUnit = R"(
-__device__ __forceinline__ void finish_unit(const Args& args, long row, long column, const float (&products)[{columns}]) {{
-{segments}}}
+__device__ __forceinline__ void hold_unit(const Args& args, long row, long column, HeldUnit& held) {{
+{holds}}}
+__device__ __forceinline__ void finish_unit(const Args& args, long row, long column, const float (&products)[{columns}], const HeldUnit& held) {{
+{finishes}}}
 )";
 
 // A thread asks for all of its units before it goes over the first.
@@ -273,10 +292,12 @@ extern "C" __global__ void __launch_bounds__({threads}, 1) assay_epilogue(const 
   const int first = blockIdx.y * (EACH * BLOCK) + threadIdx.x;
   const uint4* from = (const uint4*)args.workspace + row * UNITS;
   uint4 held[EACH];
+  HeldUnit beside[EACH];
   #pragma unroll
   for (int i = 0; i < EACH; ++i) {{
     const int unit = first + i * BLOCK;
     held[i] = unit < UNITS ? from[unit] : make_uint4(0, 0, 0, 0);
+    if (unit < UNITS) hold_unit(args, row, (long)unit * {columns}, beside[i]);
   }}
   #pragma unroll
   for (int i = 0; i < EACH; ++i) {{
@@ -284,7 +305,7 @@ extern "C" __global__ void __launch_bounds__({threads}, 1) assay_epilogue(const 
     if (unit >= UNITS) continue;
     float products[{columns}];
     widen(held[i], products);
-    finish_unit(args, row, (long)unit * {columns}, products);
+    finish_unit(args, row, (long)unit * {columns}, products, beside[i]);
   }}
 }}
 )";
@@ -302,14 +323,15 @@ class SegmentText {
   std::string functions(size_t segment) {
     ir::Loop loop{loop_.loop->var, changed_.exprs.index(loop_.iterations), {}};
     const ExprId at = changed_.exprs.var(loop.var);
-    std::string stored, to, from;  // parameters: arrays that are written, and read
+    std::string stored, to, arrays, names;  // `to`: parameters, arrays that are written
     for (const ir::Store* store : loop_.stores) {
       const std::string index = index_text(store->index);
       const ir::BufferId values = local("s");
       const std::string& name = changed_.buffers[values].name;
       loop.body.push_back({ir::Store{values, at, in_registers(store->value)}});
       to += fmt::format(", float (&{})[{}]", name, loop_.iterations);
-      from += fmt::format(", const float (&{})[{}]", name, loop_.iterations);
+      arrays += fmt::format("  float {}[{}];\n", name, loop_.iterations);
+      names += ", " + name;
       const std::string& to_buffer = changed_.buffers[store->buffer].name;
       stored +=
           product_.tiled_output
@@ -321,31 +343,33 @@ class SegmentText {
     CPrinter printer(changed_, cuda_unit_target());
     for (const ir::VarId known : {product_.row, product_.first_column}) printer.define(known);
     const std::string values = printer.block({ir::Stmt{std::move(loop)}}, 1);
-    const std::string begin =
-        fmt::format("{}(const Args& args, long {}, long {}", segment,
-                    CPrinter::var_name(product_.row), CPrinter::var_name(product_.first_column));
+    const auto begin = [&](std::string_view name) {
+      return fmt::format("__device__ __forceinline__ void {}{}(const Args& args, long {}, long {}",
+                         name, segment, CPrinter::var_name(product_.row),
+                         CPrinter::var_name(product_.first_column));
+    };
     const std::string arguments = cuda_arguments(changed_);
-    return fmt::format(
-        "__device__ __forceinline__ void unit_values{}, const float (&{})[{}]{}) {{\n{}{}{}}}\n"
-        "__device__ __forceinline__ void unit_stores{}{}) {{\n{}  const long {} = 0;\n{}}}\n",
-        begin, changed_.buffers[product_.tile].name, kUnitColumns, to, arguments, loads_, values,
-        begin, from, arguments, var_, stored);
+    const std::string products = fmt::format(", const float (&{})[{}], const HeldUnit& held",
+                                             changed_.buffers[product_.tile].name, kUnitColumns);
+    return begin("hold_unit") + ", HeldUnit& held) {\n" + arguments +
+           fmt::format("  const long {} = 0;\n{}}}\n", var_, holds_) + begin("unit_values") +
+           products + to + ") {\n" + arguments + takes_ + values + "}\n" + begin("finish_unit") +
+           products + ") {\n" + arguments + arrays +
+           fmt::format("  unit_values{}(args, {}, {}, {}, held{});\n  const long {} = 0;\n{}}}\n",
+                       segment, CPrinter::var_name(product_.row),
+                       CPrinter::var_name(product_.first_column),
+                       changed_.buffers[product_.tile].name, names, var_, stored);
   }
 
-  // The lines that do so for a unit at `column`.
-  std::string call(size_t segment) const {
-    std::string arrays, names;
-    for (size_t i = 0; i < loop_.stores.size(); ++i) {
-      arrays += fmt::format("{}s{}[{}]", i == 0 ? "" : ", ", i, loop_.iterations);
-      names += fmt::format(", s{}", i);
-    }
+  // Vectors that a unit loads beside its products.
+  int64_t held() const { return held_; }
+
+  // A line that calls NAME of this segment for a unit at `column`, if it is one of it.
+  std::string call(size_t segment, std::string_view name, std::string_view arguments) const {
     return fmt::format(
-        "  if (column >= {0} && column < {1}) {{\n"
-        "    const long at = (column - {0}) / {2};\n"
-        "    float {3};\n"
-        "    unit_values{4}(args, row, at, products{5});\n"
-        "    unit_stores{4}(args, row, at{5});\n  }}\n",
-        loop_.begin, loop_.end, product_.packing.interleaved ? 2 : 1, arrays, segment, names);
+        "  if (column >= {0} && column < {1}) {3}{4}(args, row, (column - {0}) / {2}, "
+        "{5});\n",
+        loop_.begin, loop_.end, product_.packing.interleaved ? 2 : 1, name, segment, arguments);
   }
 
  private:
@@ -378,9 +402,9 @@ class SegmentText {
   ExprId vector(const ir::Expr& load) {
     const ir::BufferId array = local("l");
     const std::string& name = changed_.buffers[array].name;
-    loads_ += fmt::format(
-        "  float {0}[{1}];\n  {{ const long {2} = 0; load_unit({3} + {4}, {0}); }}\n", name,
-        loop_.iterations, var_, changed_.buffers[load.symbol].name, index_text(load.args[0]));
+    holds_ += fmt::format("  hold_vector<{}>({} + {}, held.vectors[{}]);\n", loop_.iterations,
+                          changed_.buffers[load.symbol].name, index_text(load.args[0]), held_);
+    takes_ += fmt::format("  const float (&{})[WIDEST] = held.vectors[{}];\n", name, held_++);
     return changed_.exprs.load(array, changed_.exprs.var(loop_.loop->var));
   }
 
@@ -388,7 +412,8 @@ class SegmentText {
   const UnitLoop& loop_;
   Kernel changed_;
   Indices indices_;
-  std::string var_, loads_;
+  std::string var_, holds_, takes_;
+  int64_t held_ = 0;
   std::map<std::string, int> locals_;
   std::map<ExprId, ExprId> replaced_;
 };
@@ -436,14 +461,20 @@ std::string unit_functions_text(const Kernel& kernel, const ProductKernel& produ
 
 std::string unit_finish_text(const Kernel& kernel, const ProductKernel& product) {
   const std::vector<UnitLoop> loops = unit_loops(kernel, product);
-  std::string text, segments;
+  std::string functions, holds, finishes;
+  int64_t most = 1;  // of vectors
   for (size_t i = 0; i < loops.size(); ++i) {
     SegmentText segment(kernel, product, loops[i]);
-    text += segment.functions(i);
-    segments += segment.call(i);
+    functions += segment.functions(i);
+    holds += segment.call(i, "hold_unit", "held");
+    finishes += segment.call(i, "finish_unit", "products, held");
+    most = std::max(most, segment.held());
   }
-  return text + fmt::format(fmt::runtime(kFinishUnit), fmt::arg("columns", kUnitColumns),
-                            fmt::arg("segments", segments));
+  return fmt::format(fmt::runtime(kHeldUnit), fmt::arg("most", most),
+                     fmt::arg("widest", kUnitColumns)) +
+         functions +
+         fmt::format(fmt::runtime(kFinishUnit), fmt::arg("columns", kUnitColumns),
+                     fmt::arg("holds", holds), fmt::arg("finishes", finishes));
 }
 
 std::string unit_epilogue_text(const Kernel& kernel, const ProductKernel& product) {

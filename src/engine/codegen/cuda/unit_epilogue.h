@@ -40,9 +40,12 @@ std::optional<UnitBlocks> unit_row_block(const Kernel& kernel, const ProductKern
 // of fp32 or of the weight's type.
 std::string unit_functions_text(const Kernel& kernel, const ProductKernel& product);
 // The text that ends a unit, behind these, where unit_epilogue_blocks() has blocks:
-//   unit_values0(args, row, column, products, values): of the unit at packed column `column` of the
-//   first segment, products and values as arrays of fp32, where there is one store in it;
-//   finish_unit(args, row, column, products): computes and stores all that is fused behind them.
+//   hold_unit(args, row, column, held): a HeldUnit of what the unit at packed column `column` loads
+//   beside its products, once the kernels ahead have ended;
+//   finish_unit(args, row, column, products, held): computes and stores all that is fused behind
+//   the products, an array of fp32;
+//   hold_unit0(args, row, at, held), unit_values0(args, row, at, products, held, values): the same
+//   of the first segment, in which `at` counts columns or pairs; the values of its one store.
 std::string unit_finish_text(const Kernel& kernel, const ProductKernel& product);
 // The entry assay_epilogue, behind these.
 std::string unit_epilogue_text(const Kernel& kernel, const ProductKernel& product);
