@@ -133,9 +133,8 @@ class Device {
   // Problems that stopped nothing: a cache folder that can't be used.
   virtual const std::vector<std::string>& notes() const = 0;
 
-  // Milliseconds, by the device's own clock, of the work between the two calls: the first returns
-  // when the device has nothing left to do and is awake, the second when that work has ended.
-  // Absent if the device has no clock of its own.
+  // Milliseconds, by the device's own clock, of the work between the two calls; the second waits
+  // for its end. Absent if the device has no clock of its own.
   virtual Status start_timer() { return {}; }
   virtual Result<std::optional<double>> stop_timer_ms() { return std::optional<double>(); }
 

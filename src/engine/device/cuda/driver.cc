@@ -372,9 +372,7 @@ void Driver::destroy(Event event) {
 }
 
 ::assay::Status Driver::start_timer() {
-  ASSAY_CHECK(record(timer_[0]));
-  ASSAY_CHECK(wait(timer_[0]));
-  return record(timer_[0]);
+  return check(api_.event_record(timer_[0], stream_), "cuEventRecord");
 }
 
 Result<double> Driver::time_ms(const std::function<::assay::Status()>& work) {

@@ -133,8 +133,7 @@ class Driver {
   ::assay::Status wait(Event event);
 
   // Two events around what is launched between the calls; ms by the GPU's clock, after it has
-  // ended. The GPU is awake when the first call returns: after milliseconds without work its first
-  // kernel begins tens of microseconds late, which would measure how long it had rested.
+  // ended.
   ::assay::Status start_timer();
   Result<double> stop_timer_ms();
   // The same around what `work` launches; may be inside of the two.
