@@ -110,7 +110,8 @@ void fit_arms(size_t columns, Table& table) {
   for (const char* column : {"p99 ms", "tokens/s"}) {
     if (table_width(table) > columns) drop_column(column, table);
   }
-  shorten_arms(names, 12, columns, table);
+  // Ranges of few processes leave a narrow screen no more than names' numbers.
+  for (const size_t narrowest : {12, 5}) shorten_arms(names, narrowest, columns, table);
 }
 
 // Each arm's figures beside the baseline's.

@@ -391,6 +391,26 @@ TEST(Screen, KindsThatHaveNoRoomAreNamed) {
   EXPECT_THAT(screen, ContainsRegex("\n  and [0-9]+ more kinds of warnings \\(kind[0-9]+"));
 }
 
+// Figures of few processes are ranges, whose columns are the widest.
+TEST(Screen, RangesFitBesideLongNames) {
+  Findings findings = made({.arms = 3, .strata = 3, .name_length = 40}, 7);
+  for (OutcomeCounts& outcome : findings.outcomes) outcome.failed = 0;
+  for (Latency& latency : findings.latencies) {
+    latency.mean = 0.01717;
+    latency.mean_process_range = stats::Interval{0.01681, 0.01752};
+  }
+  for (Contrast& contrast : findings.contrasts) {
+    contrast.ratio = 0.9961;
+    contrast.ratio_interval.reset();
+    contrast.ratio_process_range = stats::Interval{0.9941, 0.9981};
+  }
+  const std::string screen = render_screen(findings, "b", ScreenOf::kBundle, 80);
+  EXPECT_THAT(screen, HasSubstr("range 0.0168-0.0175"));
+  EXPECT_THAT(screen, HasSubstr("range 0.99-0.998  undecided")) << "verdicts are whole";
+  EXPECT_THAT(screen, HasSubstr("prefill    a...#2  ")) << "arms stay apart";
+  for (const std::string& line : lines_of(screen)) EXPECT_LE(display_width(line), 80u) << screen;
+}
+
 // A ratio that isn't 1 doesn't read as 1 beside its verdict.
 TEST(Screen, AnIntervalThatEndsBelowOneReadsSo) {
   Findings findings = made({}, 7);
