@@ -1,5 +1,6 @@
 // The form kWarpgroups: which products have it, and the sizes of its tiles. Times are a model's,
-// fitted to what kernels took on an H200 (docs/engine-figures.md, "Products with their epilogues").
+// fitted to what kernels took on an H200 (docs/engine-figures.md, "Products with their epilogues"
+// and "Parts of a product's inputs").
 #include <algorithm>
 #include <array>
 
