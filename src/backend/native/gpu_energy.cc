@@ -34,6 +34,12 @@ std::unique_ptr<GpuEnergy> GpuEnergy::open(std::unique_ptr<GpuSensors> sensors, 
   return std::unique_ptr<GpuEnergy>(new GpuEnergy(std::move(sensors), std::move(uuid), step_ns));
 }
 
+void GpuEnergy::begin(int64_t like_ns) {
+  begun_.reset();
+  if (like_ns > 0 && like_ns < kStepsResolved * step_ns_ / 2) return;
+  begun_ = sensors_->energy_j(uuid_);
+}
+
 std::optional<double> GpuEnergy::end(int64_t region_ns) {
   const auto begun = std::exchange(begun_, std::nullopt);
   if (!begun || region_ns < kStepsResolved * step_ns_) return std::nullopt;

@@ -21,7 +21,10 @@ class GpuEnergy {
   // where there is no such counter, or it doesn't move.
   static std::unique_ptr<GpuEnergy> open(std::unique_ptr<GpuSensors> sensors, std::string uuid);
 
-  void begin() { begun_ = sensors_->energy_j(uuid_); }
+  // `like_ns`: how long the latest region of its kind took, 0 where none is known. Nothing is read
+  // where it took less than half of what has a figure: a reading takes milliseconds, behind which
+  // the processor's caches are cold.
+  void begin(int64_t like_ns);
   // Joules since begin(); absent: the region was too short.
   std::optional<double> end(int64_t region_ns);
   int64_t step_ns() const { return step_ns_; }

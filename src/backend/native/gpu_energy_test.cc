@@ -28,7 +28,7 @@ TEST(GpuEnergy, CountsARegionOfManySteps) {
   const auto energy = GpuEnergy::open(std::make_unique<SteppingCounter>(1), "GPU-1");
   ASSERT_NE(energy, nullptr);
   EXPECT_GT(energy->step_ns(), 0);
-  energy->begin();
+  energy->begin(0);
   EXPECT_EQ(energy->end(GpuEnergy::kStepsResolved * energy->step_ns()), 2);
   EXPECT_FALSE(energy->end(INT64_MAX)) << "without a beginning";
   const double step_ms = static_cast<double>(energy->step_ns()) * 1e-6;
@@ -38,8 +38,19 @@ TEST(GpuEnergy, CountsARegionOfManySteps) {
 TEST(GpuEnergy, ARegionOfFewStepsHasNoFigure) {
   const auto energy = GpuEnergy::open(std::make_unique<SteppingCounter>(100), "GPU-1");
   ASSERT_NE(energy, nullptr);
-  energy->begin();
+  energy->begin(0);
   EXPECT_FALSE(energy->end(GpuEnergy::kStepsResolved * energy->step_ns() - 1));
+}
+
+// As the latest one says: a reading ahead of a region leaves the processor's caches cold.
+TEST(GpuEnergy, AheadOfAShortRegionNothingIsRead) {
+  const auto energy = GpuEnergy::open(std::make_unique<SteppingCounter>(1), "GPU-1");
+  ASSERT_NE(energy, nullptr);
+  const int64_t least_ns = GpuEnergy::kStepsResolved * energy->step_ns();
+  energy->begin(least_ns / 2 - 1);
+  EXPECT_FALSE(energy->end(least_ns));
+  energy->begin(least_ns / 2);
+  EXPECT_EQ(energy->end(least_ns), 2);
 }
 
 TEST(GpuEnergy, NothingWhereTheCounterIsNotThereOrStands) {

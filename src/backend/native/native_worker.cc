@@ -7,8 +7,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
+#include <utility>
 
 #include "backend/native/gpu_energy.h"
 #include "backend/native/native_evidence.h"
@@ -123,7 +123,8 @@ class NativeWorker final : public Worker {
     const int64_t started_at_ns = system_clock().wall_ns();
     SampleReply sample;
     faults_[shape.phase].begin();
-    const Status ran = run_timed(timed, sample);
+    int64_t& region_ns = regions_ns_[{shape.phase, shape.batch, shape.new_tokens, shape.capacity}];
+    const Status ran = run_timed(timed, region_ns, sample);
     faults_[shape.phase].end();
     if (!ran) return failed(ran.error());
     if (!on_gpu()) run_yardstick(sample);
@@ -132,7 +133,7 @@ class NativeWorker final : public Worker {
     sample.tokens = static_cast<int64_t>(timed.output().size());
     sample.output_hash = token_hash(timed.output());
     sample.non_finite = !session_->logits_finite();
-    sample.cold = seen_.insert({shape.phase, shape.batch, shape.new_tokens, shape.capacity}).second;
+    sample.cold = std::exchange(region_ns, timed.latency_ns()) == 0;
     faults_[shape.phase].count(sample.cold || repetition < 0);
     sample.started_at_ns = started_at_ns;
     sample.read_bytes =
@@ -305,8 +306,8 @@ class NativeWorker final : public Worker {
   }
 
   // The region, between the events and the energy readings around it.
-  Status run_timed(TimedPhase<Session>& timed, SampleReply& sample) {
-    if (energy_) energy_->begin();
+  Status run_timed(TimedPhase<Session>& timed, int64_t like_ns, SampleReply& sample) {
+    if (energy_) energy_->begin(like_ns);
     ASSAY_CHECK(device_->start_timer());
     ASSAY_CHECK(timed.run());
     ASSAY_TRY(sample.device_ms, device_->stop_timer_ms());
@@ -341,14 +342,15 @@ class NativeWorker final : public Worker {
   LoadRequest load_;
   std::shared_ptr<engine::Device> device_;  // since load()
   std::unique_ptr<Session> session_;
-  std::optional<NativeSlots> slots_;                             // of an arm under load
-  std::unique_ptr<NativeLoad> under_load_;                       // since it was prepared
-  engine::PromptBatch prompt_;                                   // the first that was measured
-  Json fp8_error_;                                               // measured once; null: not yet
-  std::unique_ptr<GpuEnergy> energy_;                            // absent: nobody counts it
-  std::map<Phase, engine::FrameRuns> runs_;                      // of the timed regions
-  std::map<Phase, RegionFaults> faults_;                         // likewise
-  std::set<std::tuple<Phase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
+  std::optional<NativeSlots> slots_;         // of an arm under load
+  std::unique_ptr<NativeLoad> under_load_;   // since it was prepared
+  engine::PromptBatch prompt_;               // the first that was measured
+  Json fp8_error_;                           // measured once; null: not yet
+  std::unique_ptr<GpuEnergy> energy_;        // absent: nobody counts it
+  std::map<Phase, engine::FrameRuns> runs_;  // of the timed regions
+  std::map<Phase, RegionFaults> faults_;     // likewise
+  // How long the latest region of each shape took; 0: none has come to its end.
+  std::map<std::tuple<Phase, int64_t, int64_t, int64_t>, int64_t> regions_ns_;
 };
 
 }  // namespace
