@@ -8,7 +8,7 @@
 
 #include <system_error>
 
-#include "base/clock.h"
+#include "base/process/spin.h"
 
 namespace assay {
 namespace {
@@ -18,29 +18,6 @@ constexpr int64_t kPatience_ns = 5'000;
 // Longer than the gap between two operators of a model, and shorter than the time that the spinning
 // thread could cost the one that it waits for on a busy machine.
 constexpr int64_t kSpin_ns = 50'000;
-
-void pause_cpu() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// True if done() within this time.
-template <typename Done>
-bool spin(const Done& done, int64_t most_ns) {
-  constexpr int kRoundsBetweenLooks = 16;
-  int64_t begin_ns = 0;
-  for (int round = 1; !done(); ++round) {
-    pause_cpu();
-    if (round % kRoundsBetweenLooks != 0) continue;
-    const int64_t now_ns = monotonic_now_ns();
-    if (begin_ns == 0) begin_ns = now_ns;
-    if (now_ns - begin_ns >= most_ns) return done();
-  }
-  return true;
-}
 
 }  // namespace
 

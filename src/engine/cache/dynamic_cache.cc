@@ -32,6 +32,7 @@ class DynamicCache final : public KvCache {
                                         .rows = rows}));
     }
     current = std::move(tensor);
+    places_[index(layer, part)] = current.data();
     held = kv_len;
     return view(current, kv_len);
   }
@@ -41,6 +42,7 @@ class DynamicCache final : public KvCache {
   void reset() override {
     KvCache::reset();
     for (Buffer& tensor : tensors_) tensor = Buffer();
+    std::ranges::fill(places_, nullptr);
   }
 
  private:

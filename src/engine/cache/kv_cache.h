@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -43,6 +45,9 @@ class KvCache {
 
   // True if every run makes new tensors, so that addresses and capacity change with the length.
   virtual bool grows() const = 0;
+  // Where each layer's keys lie, and its values behind them, [layers * 2]: as extend() gave them
+  // last. Of a cache that doesn't grow they are there from the start, and stay.
+  std::span<std::byte* const> places() const { return places_; }
 
   // Later runs find the positions below this one as this run has written them.
   void commit(int64_t kv_len) { length_ = std::max(length_, kv_len); }
@@ -53,7 +58,8 @@ class KvCache {
   virtual void reset() { length_ = 0; }
 
  protected:
-  explicit KvCache(const CacheShape& shape) : shape_(shape) {}
+  explicit KvCache(const CacheShape& shape)
+      : shape_(shape), places_(static_cast<size_t>(shape.layers) * 2) {}
   // Bytes of so many positions of one head.
   size_t row_bytes(int64_t positions) const {
     return static_cast<size_t>(positions * shape_.head_dim) * dtype_size_bytes(shape_.dtype);
@@ -75,6 +81,7 @@ class KvCache {
 
   CacheShape shape_;
   int64_t length_ = 0;
+  std::vector<std::byte*> places_;  // by index()
 };
 
 // transformers' DynamicCache: every run makes new tensors that are q_len positions longer and

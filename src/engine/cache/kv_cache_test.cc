@@ -44,6 +44,8 @@ void run_and_check(KvCache& cache, const std::vector<int64_t>& q_lens) {
       for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
         const KvView view = *cache.extend(layer, part, length + q_len);
         ASSERT_GE(view.capacity, length + q_len);
+        const auto place = static_cast<size_t>(layer * 2 + (part == CachePart::kValues));
+        ASSERT_EQ(cache.places()[place], static_cast<std::byte*>(view.data));
         each(length, length + q_len, [&](int64_t b, int64_t h, int64_t p, int64_t d) {
           at(view, b, h, p, d) = stamp(layer, part, b, h, p, d);
         });

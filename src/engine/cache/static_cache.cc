@@ -10,7 +10,9 @@ namespace {
 class StaticCache final : public KvCache {
  public:
   StaticCache(const CacheShape& shape, std::vector<Buffer> tensors)
-      : KvCache(shape), tensors_(std::move(tensors)) {}
+      : KvCache(shape), tensors_(std::move(tensors)) {
+    std::ranges::transform(tensors_, places_.begin(), &Buffer::data);
+  }
 
   Result<KvView> extend(int64_t layer, CachePart part, int64_t kv_len) override {
     assert(kv_len <= shape_.capacity);

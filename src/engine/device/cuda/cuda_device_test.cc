@@ -38,11 +38,60 @@ TEST_F(CudaDeviceTest, StepsThatFeedThemselvesAreReplayedWithoutUploads) {
   ASSERT_TRUE(session->decode_greedy(20, [&](auto) { return ++steps > 0; }));
   EXPECT_EQ(steps, 24);
   EXPECT_EQ(fake_.replays(), before + 20);
-  int uploads = 0;
-  for (int call = calls + 1; call <= fake_.calls(); ++call) {
-    uploads += fake_.name(call) == "cuMemcpyHtoDAsync_v2" ? 1 : 0;
+  EXPECT_EQ(fake_.count("cuMemcpyHtoDAsync_v2", calls), 1)
+      << "ids, lengths, padding and sizes, once";
+}
+
+// Which would write to the places of later ones.
+TEST_F(CudaDeviceTest, StepsThatNobodyWaitsForEndBeforeOthersBegin) {
+  fake_.reset();
+  auto session = Session::open(checkpoint_.folder(), options(CacheKind::kStatic, true));
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->prepare(2, 40));
+  ASSERT_TRUE(session->prefill(PromptBatch::of({{1, 2, 3}, {4, 5}})));
+  for (const bool stops : {false, true}) {
+    ASSERT_TRUE(session->decode_greedy(4, [&](auto) { return !stops; }));
+    const int calls = fake_.calls();
+    ASSERT_TRUE(session->decode(session->next_tokens()));
+    EXPECT_EQ(fake_.count("cuStreamSynchronize", calls), stops ? 1 : 0);
   }
-  EXPECT_EQ(uploads, 1) << "ids, lengths, padding and sizes, once";
+}
+
+// A copy by the driver is a call ahead of the first kernel, and an event one behind the last.
+TEST_F(CudaDeviceTest, APromptIsReplayedWithoutAnotherCallOfTheDriver) {
+  fake_.reset();
+  auto session = Session::open(checkpoint_.folder(), options(CacheKind::kStatic, true));
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->prepare(2, 40));
+  ASSERT_TRUE(session->make_ready(3, false));
+  const int calls = fake_.calls();
+  ASSERT_TRUE(session->prefill(PromptBatch::of({{1, 2, 3}, {4, 5}})));
+  EXPECT_EQ(fake_.calls() - calls,
+            fake_.count("cuGraphLaunch", calls) + fake_.count("cuStreamQuery", calls));
+  EXPECT_GT(fake_.count("cuGraphLaunch", calls), 0);
+}
+
+// They share their model's compiled steps.
+TEST_F(CudaDeviceTest, SessionsOfOneModelByTurnsAreReplayed) {
+  fake_.reset();
+  const SessionOptions asked = options(CacheKind::kStatic, true);
+  auto first = Session::open(checkpoint_.folder(), asked);
+  ASSERT_TRUE(first);
+  auto second = Session::on(first->shared_model(), CacheKind::kStatic, asked.compile);
+  ASSERT_TRUE(second);
+  const auto prompts = PromptBatch::of({{1, 2, 3}, {4, 5}});
+  long launches = 0, captures = 0;
+  for (int turn = 0; turn < 6; ++turn) {
+    Session& session = turn % 2 == 0 ? *first : *second;
+    if (turn < 2) {
+      ASSERT_TRUE(session.prepare(2, 40));
+    }
+    if (turn == 4) launches = fake_.launches(), captures = fake_.recorded();
+    ASSERT_TRUE(session.prefill(prompts));
+    ASSERT_TRUE(session.decode_greedy(3, [](auto) { return true; }));
+  }
+  EXPECT_EQ(fake_.launches(), launches) << "by the third turn of each";
+  EXPECT_EQ(fake_.recorded(), captures);
 }
 
 // Rows come and go, and prompts have any length: runs have sizes that were recorded at the start.

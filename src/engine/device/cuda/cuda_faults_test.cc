@@ -94,6 +94,26 @@ TEST_F(CudaFaults, ALostContextStaysLost) {
   EXPECT_FALSE((*device)->start_timer());
 }
 
+// It is asked whether it lives while its tokens are awaited, and again while it is at work.
+TEST_F(CudaFaults, AGpuThatIsLostWithinAStepIsAnError) {
+  constexpr int kNotReady = 600;
+  const SessionOptions asked = options(CacheKind::kStatic, true);
+  fake_.reset();
+  ASSERT_TRUE(generate(asked));
+  std::vector<int> queries;
+  for (int at = 1; at <= fake_.calls(); ++at) {
+    if (fake_.name(at) == "cuStreamQuery") queries.push_back(at);
+  }
+  ASSERT_GE(queries.size(), 7u);  // a row each, of a prompt and six steps
+  fake_.reset(queries.front(), kNotReady);
+  EXPECT_TRUE(generate(asked));
+  EXPECT_EQ(fallbacks_, 0);
+  fake_.reset(queries.front(), kIllegalAddress);
+  const Status lost = generate(asked);
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().message, HasSubstr("cuStreamQuery: CUDA_ERROR_ILLEGAL_ADDRESS"));
+}
+
 // A failure of a recorded step leaves eager steps on the same GPU, with the reason.
 TEST_F(CudaFaults, AStepThatCantBeRecordedRunsEager) {
   constexpr int kUnsupported = 900;

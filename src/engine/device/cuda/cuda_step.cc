@@ -1,7 +1,7 @@
 // A step's first run launches and then records, later ones replay. A run that meets other sizes or
-// addresses launches, and the second of the same ones records: in a row, unless the plan's rows are
-// named. A decode step over a cache that grows has others each time, and is never recorded; a
-// prompt over one gets the same ones again from the pool.
+// addresses launches, and the second of the same ones records, unless too many others came between.
+// A decode step over a cache that grows has others each time, and is never recorded; a prompt over
+// one gets the same ones again from the pool.
 #include "engine/device/cuda/cuda_step.h"
 
 #include <algorithm>
@@ -86,15 +86,10 @@ void CudaStep::drop_oldest() {
   recordings_.pop_back();
 }
 
-// A server's rows come and go: each number of them, and each length of a prompt's chunk, is met
-// again and again.
+// A server's rows come and go, and sessions of one model run by turns: each number of rows, each
+// length of a prompt's chunk and each session's caches are met again and again.
 size_t CudaStep::most_recordings() const {
-  constexpr size_t kMost = 96;
-  const bool named = std::ranges::any_of(plan_.graph->values, [](const Value& value) {
-    const auto* input = std::get_if<InputSource>(&value.source);
-    return input != nullptr && input->kind == InputKind::kSlots;
-  });
-  return named && !made_ ? kMost : 1;
+  return made_ ? 1 : 96;
 }
 
 // Null: no run like this one has been met, or not lately.
@@ -234,26 +229,25 @@ size_t CudaStep::state_begin() const {
 // Finds the run's recording; where there is none, makes room for the run and binds it.
 ::assay::Status CudaStep::make_room(const RunInputs& inputs, KvCache& cache) {
   ASSAY_CHECK(upload_tables(*inputs.rope));
-  Bound bound{.batch = inputs.dims.batch,
-              .q_len = inputs.dims.q_len,
-              .capacity = 0,
-              .grows = cache.grows(),
-              .caches = {},
-              .sampling = static_cast<const CudaSlotSampling*>(inputs.sampling)};
-  for (int64_t layer = 0; layer < plan_.layers; ++layer) {
-    for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
-      ASSAY_TRY(const KvView view, cache.extend(layer, part, inputs.dims.kv_len));
-      bound.caches.push_back(view.data);
-      bound.capacity = view.capacity;
+  if (cache.grows()) {
+    for (int64_t layer = 0; layer < plan_.layers; ++layer) {
+      ASSAY_CHECK(cache.extend(layer, CachePart::kKeys, inputs.dims.kv_len));
+      ASSAY_CHECK(cache.extend(layer, CachePart::kValues, inputs.dims.kv_len));
     }
   }
-  latest_ = find(bound);
+  wanted_.batch = inputs.dims.batch;
+  wanted_.q_len = inputs.dims.q_len;
+  wanted_.capacity = cache.grows() ? inputs.dims.kv_len : cache.shape().capacity;
+  wanted_.grows = cache.grows();
+  wanted_.caches.assign(cache.places().begin(), cache.places().end());
+  wanted_.sampling = static_cast<const CudaSlotSampling*>(inputs.sampling);
+  latest_ = find(wanted_);
   if (latest_ != nullptr && !latest_->graphs.empty()) return {};
   DimValues most = inputs.dims;
   most.kv_len = std::max(most.kv_len, cache.shape().capacity);
   ASSAY_CHECK(reserve(most));
-  latest_ = find(bound);  // which may have gone
-  return bind(bound);
+  latest_ = find(wanted_);  // which may have gone
+  return bind(wanted_);
 }
 
 // Caches are where they are now; all else has its place.
@@ -266,7 +260,7 @@ size_t CudaStep::state_begin() const {
       if (const auto* kept = std::get_if<CacheBinding>(&bindings[b])) {
         const size_t view =
             static_cast<size_t>(kept->layer) * 2 + (kept->part == CachePart::kValues);
-        arguments_[i][b] = address_of(static_cast<const std::byte*>(bound.caches[view]));
+        arguments_[i][b] = address_of(bound.caches[view]);
       } else if (const auto* constant = std::get_if<ConstantBinding>(&bindings[b])) {
         arguments_[i][b] =
             constant->kind == ConstantKind::kRopeCos ? cos_.address() : sin_.address();
@@ -277,15 +271,25 @@ size_t CudaStep::state_begin() const {
   return {};
 }
 
-// In one copy: inputs lie behind one another in the arena, and the sizes behind them.
-::assay::Status CudaStep::upload_state(const RunInputs& inputs) {
+// A prompt's launches begin with a kernel that fetches the state: a copy by the driver is a call
+// more, and kernels begin later behind it. Steps of decoding, which feed each other, are launched
+// several times for one state.
+bool CudaStep::fetches_state(const Bound& bound) const {
+  return feed_ != nullptr && bound.q_len > 1;
+}
+
+StepFeed::Fetch CudaStep::state_fetch() const {
+  const std::span<const std::byte> state = state_.bytes();
+  return {.from = address_of(state.data()),
+          .to = arena_.address() + state_begin(),
+          .words = static_cast<int64_t>(state.size() / sizeof(int64_t))};
+}
+
+// In one piece: inputs lie behind one another in the arena, and the sizes behind them.
+::assay::Status CudaStep::hand_over_state(const RunInputs& inputs) {
+  const Bound& bound = latest_ ? latest_->bound : *bound_;
   const std::array<int64_t, StepFeed::kStateValues> sizes = {
-      inputs.dims.batch,
-      inputs.dims.q_len,
-      inputs.dims.kv_len,
-      latest_ ? latest_->bound.capacity : bound_->capacity,
-      0,
-      0};  // as StepFeed has them
+      inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len, bound.capacity, 0, 0};
   const size_t begin = state_begin();
   const std::span<std::byte> state = state_.bytes();
   std::ranges::fill(state, std::byte{0});
@@ -294,6 +298,7 @@ size_t CudaStep::state_begin() const {
                       state.subspan(input.offset - begin).begin());
   }
   std::ranges::copy(std::as_bytes(std::span(sizes)), state.last(sizeof sizes).begin());
+  if (fetches_state(bound)) return {};
   return driver_.upload(arena_.address() + begin, state);
 }
 
@@ -327,6 +332,18 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     of.products.push_back(many_rows_.shape(planned.kernel, dims));
   }
   size_t decoded = 0;
+  if (fetches_state(of.bound)) {
+    ASSAY_TRY(const Function fetching, feed_->fetching());
+    of.launches.push_back({fetching,
+                           StepFeed::fetching_blocks(state_fetch().words),
+                           StepFeed::kFetchingThreads,
+                           0,
+                           0,
+                           0,
+                           {},
+                           StepFeed::fetching_sha256()});
+    of.launches.back().fetches = true;
+  }
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const Kernel& kernel = plan_.kernels[i].kernel;
     const CudaLaunches launches = cuda_launches(kernel, dims, of.bound.capacity);
@@ -385,7 +402,9 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     const bool first = i == 0 || launches[i - 1].kernel != kernel;
     const bool last = i + 1 == launches.size() || launches[i + 1].kernel != kernel;
     if (made_ && first) ASSAY_CHECK(make_outputs(kernel));
-    ASSAY_CHECK(launch_one(launches[i], early));
+    // Kernels read sizes ahead of their wait, which no kernel of a graph but the first writes.
+    const bool behind_state = i > 0 && launches[i - 1].fetches;
+    ASSAY_CHECK(launch_one(launches[i], early && !behind_state));
     if (made_ && last) made_->release(kernel);
   }
   return {};
@@ -398,6 +417,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
                                launch.workspace, rounded_[launch.kernel]);
   }
   if (launch.draws) return launch_sampling(launch, early);
+  if (launch.fetches) return launch_fetching(launch);
   if (launch.workspace != 0) arguments.back() = launch.workspace;
   const Address output = launch.codes ? arguments[*launch.codes] : 0;
   if (launch.codes) arguments[*launch.codes] = many_rows_.inputs();
@@ -429,6 +449,11 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
   arguments.insert(arguments.end(), tables.begin(), tables.end());
   arguments.insert(arguments.end(), feed.begin(), feed.end());
   return driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(), early);
+}
+
+::assay::Status CudaStep::launch_fetching(const Launch& launch) {
+  StepFeed::Fetch fetch = state_fetch();
+  return driver_.launch(launch.function, launch.blocks, launch.threads, &fetch, false);
 }
 
 Address CudaStep::input_address(InputKind kind) const {
@@ -517,7 +542,8 @@ StepFeed::Places CudaStep::feed_places() const {
   assert(rows_fit(inputs));
   outputs_.clear();
   ASSAY_CHECK(make_room(inputs, cache));
-  ASSAY_CHECK(upload_state(inputs));
+  if (feed_) ASSAY_CHECK(feed_->expect(0));
+  ASSAY_CHECK(hand_over_state(inputs));
   ASSAY_CHECK(execute());
   last_dims_ = inputs.dims;
   ASSAY_CHECK(feed_ ? take_tokens() : download_tokens());
@@ -528,7 +554,6 @@ StepFeed::Places CudaStep::feed_places() const {
 // The run's chosen tokens, from where its last kernel has left them: copies of them, and of a logit
 // of each, took longer than that kernel.
 ::assay::Status CudaStep::take_tokens() {
-  ASSAY_CHECK(feed_->mark(0));
   ASSAY_TRY(const StepFeed::Arrival arrived, feed_->wait(0, last_dims_.batch));
   const auto bytes = std::as_bytes(arrived.tokens);
   outputs_[1].assign(bytes.begin(), bytes.end());
@@ -550,15 +575,15 @@ StepFeed::Places CudaStep::feed_places() const {
   assert(inputs.dims.kv_len + steps - 1 <= cache.shape().capacity);
   outputs_.clear();
   ASSAY_CHECK(make_room(inputs, cache));
-  ASSAY_CHECK(upload_state(inputs));
+  ASSAY_CHECK(hand_over_state(inputs));
   ::assay::Status launch;  // of the latest step
   int64_t launched = 0, arrived = 0;
   Onward onward = Onward::kGo;
   for (; onward != Onward::kStop; ++arrived) {
     while (launch && onward == Onward::kGo && launched < steps &&
            launched - arrived < std::min(ahead, StepFeed::kAhead)) {
-      launch = execute();
-      if (launch) launch = feed_->mark(launched);
+      launch = feed_->expect(launched);
+      if (launch) launch = execute();
       if (!launch) break;
       ++launched;
     }

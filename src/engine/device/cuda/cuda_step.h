@@ -67,13 +67,14 @@ class CudaStep final : public LoadedStep {
     std::optional<size_t> codes = {};       // the buffer that is bound to the next product's x
     bool feeds = false;                     // as StepFeed has it
     bool draws = false;                     // StepFeed::sampling()
+    bool fetches = false;                   // StepFeed::fetching(), ahead of all others
     std::vector<CudaMatrix> matrices = {};  // CudaLaunches::matrices
   };
   // Sizes and addresses that captured graphs have taken as constants.
   struct Bound {
     int64_t batch = 0, q_len = 0, capacity = 0;
-    bool grows = false;               // the cache
-    std::vector<const void*> caches;  // keys and values of each layer
+    bool grows = false;                    // the cache
+    std::vector<const std::byte*> caches;  // its places()
     const CudaSlotSampling* sampling = nullptr;
     friend bool operator==(const Bound&, const Bound&) = default;
   };
@@ -98,7 +99,9 @@ class CudaStep final : public LoadedStep {
   ::assay::Status place_values(const DimValues& dims);
   ::assay::Status reserve_workspace(const DimValues& dims);
   ::assay::Status bind(const Bound& bound);
-  ::assay::Status upload_state(const RunInputs& inputs);
+  bool fetches_state(const Bound& bound) const;
+  ::assay::Status hand_over_state(const RunInputs& inputs);
+  StepFeed::Fetch state_fetch() const;
   ::assay::Status upload_tables(const RopeTables& rope);
   ::assay::Status find_launches(Recording& of);
   ::assay::Status add_launch(Recording& to, size_t kernel, const CudaLaunch& launch,
@@ -107,6 +110,7 @@ class CudaStep final : public LoadedStep {
   ::assay::Status launch_some(size_t begin, size_t end, bool early);
   ::assay::Status launch_one(const Launch& launch, bool early);
   ::assay::Status launch_sampling(const Launch& launch, bool early);
+  ::assay::Status launch_fetching(const Launch& launch);
   Address input_address(InputKind kind) const;  // 0: the plan has no such input
   std::optional<size_t> chosen_tokens() const;
   ::assay::Status make_outputs(size_t kernel);
@@ -135,7 +139,7 @@ class CudaStep final : public LoadedStep {
   GpuBlock arena_;    // of places_, and behind them the step's sizes, as StepFeed has them
   GpuBlock workspace_;
   CudaWorkspace workspace_sizes_;
-  HostBlock state_;                 // uploaded before a run
+  HostBlock state_;                 // inputs and sizes of the latest run, for the GPU
   std::unique_ptr<StepFeed> feed_;  // of a compiled step whose last kernel chooses tokens
   std::optional<bool> finite_;      // as chose_finite()
   GpuBlock cos_, sin_;
@@ -144,6 +148,7 @@ class CudaStep final : public LoadedStep {
   std::optional<DimValues> roomed_;              // the sizes of the last run that there is room for
   std::vector<std::vector<Address>> arguments_;  // by kernel: struct Args of the printed source
   std::vector<Fp8Weight> rounded_;               // by kernel, of products that may be in fp8
+  Bound wanted_;                                 // by the run at hand
   std::optional<Bound> bound_;                   // that arguments_ are for
   std::list<Recording> recordings_;              // the one in use last comes first
   Recording* latest_ = nullptr;                  // of the run at hand, or the latest one

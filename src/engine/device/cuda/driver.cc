@@ -276,6 +276,13 @@ Result<Driver::Memory> Driver::memory() {
   return check(api_.stream_synchronize(stream_), "cuStreamSynchronize");
 }
 
+Result<bool> Driver::is_idle() {
+  const Status status = api_.stream_query(stream_);
+  if (status == kNotReady) return false;
+  ASSAY_CHECK(check(status, "cuStreamQuery"));
+  return true;
+}
+
 Result<Module> Driver::load(const std::string& image) {
   Module module = nullptr;
   ASSAY_CHECK(check(api_.module_load(&module, image.data()), "cuModuleLoadData"));

@@ -81,8 +81,8 @@ class Driver {
   // and what holds the rest.
   Result<Address> allocate(size_t bytes);
   void free(Address address);
-  // Memory of the host that kernels write to, at the same address; what they wrote is seen once an
-  // event behind them has come.
+  // Memory of the host that kernels read and write, at the same address; a word that a kernel wrote
+  // is seen soon, and all of them once it has ended.
   Result<void*> allocate_on_host(size_t bytes);
   void free_on_host(void* data);
   struct Memory {
@@ -99,6 +99,8 @@ class Driver {
   ::assay::Status fill(Address to, unsigned char value, size_t bytes);
   // All work is done, or has failed: then the driver's name for it, now and in every call after.
   ::assay::Status synchronize();
+  // True if all work is done; the same errors.
+  Result<bool> is_idle();
 
   // Machine code, or PTX.
   Result<Module> load(const std::string& image);

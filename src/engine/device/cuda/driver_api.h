@@ -22,6 +22,7 @@ struct Uuid {  // CUuuid
 };
 
 constexpr Status kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+constexpr Status kNotReady = 600;   // CUDA_ERROR_NOT_READY
 enum DeviceAttribute : int {        // CUdevice_attribute
   kMultiprocessors = 16,            // ..._MULTIPROCESSOR_COUNT
   kL2CacheBytes = 38,               // ..._L2_CACHE_SIZE
@@ -103,6 +104,7 @@ struct LaunchConfig {  // CUlaunchConfig
   X(fill, cuMemsetD8Async, (Address, unsigned char, size_t, Stream))                         \
   X(stream_create, cuStreamCreate, (Stream*, unsigned))                                      \
   X(stream_destroy, cuStreamDestroy_v2, (Stream))                                            \
+  X(stream_query, cuStreamQuery, (Stream))                                                   \
   X(stream_synchronize, cuStreamSynchronize, (Stream))                                       \
   X(capture_begin, cuStreamBeginCapture_v2, (Stream, int))                                   \
   X(capture_end, cuStreamEndCapture, (Stream, Graph*))                                       \

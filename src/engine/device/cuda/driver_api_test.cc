@@ -24,6 +24,7 @@ static_assert(!same_call(decltype(DriverApi::memory_free){}, decltype(&cuCtxSetC
 
 TEST(DriverApi, HasTheValuesOfTheHeader) {
   EXPECT_EQ(kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(kNotReady, CUDA_ERROR_NOT_READY);
   EXPECT_EQ(static_cast<int>(kMultiprocessors), CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   EXPECT_EQ(static_cast<int>(kL2CacheBytes), CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   EXPECT_EQ(static_cast<int>(kComputeMajor), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);

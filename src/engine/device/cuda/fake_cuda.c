@@ -279,6 +279,7 @@ static int drop(void* object, const char* name) {
 int cuStreamCreate(void** stream, unsigned flags) { (void)flags; ENTER; return make(stream); }
 int cuStreamDestroy_v2(void* stream) { return drop(stream, __func__); }
 int cuStreamSynchronize(void* stream) { (void)stream; ENTER; trace(4, __func__); return 0; }
+int cuStreamQuery(void* stream) { (void)stream; ENTER; return 0; }
 int cuStreamBeginCapture_v2(void* stream, int mode) {
   (void)stream, (void)mode;
   ENTER;

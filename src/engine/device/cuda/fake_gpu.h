@@ -48,6 +48,12 @@ class FakeCuda {
   int live() { return call<int (*)()>("fake_cuda_live"); }
   int calls() { return call<int (*)()>("fake_cuda_calls"); }
   std::string name(int number) { return call<const char* (*)(int)>("fake_cuda_call", number); }
+  // Calls of this name behind number `from`.
+  int count(const std::string& of, int from) {
+    int found = 0;
+    for (int call = from + 1; call <= calls(); ++call) found += name(call) == of ? 1 : 0;
+    return found;
+  }
   long launches() { return call<long (*)()>("fake_cuda_launches"); }
   long recorded() { return call<long (*)()>("fake_cuda_recorded"); }
   long replays() { return call<long (*)()>("fake_cuda_replays"); }

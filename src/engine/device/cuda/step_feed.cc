@@ -2,9 +2,11 @@
 #include "engine/device/cuda/step_feed.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/files/hash.h"
+#include "base/process/spin.h"
 #include "engine/codegen/cuda/cuda_sampling.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/device/cuda/gpu_memory.h"
@@ -12,8 +14,10 @@
 namespace assay::engine::cuda {
 namespace {
 
+// Kinds of arrivals, in the upper half of their words; 0: none yet.
+constexpr int64_t kFinite = 1, kNotFinite = 2;
 constexpr std::string_view kMembers =
-    "const float* logits; int *ids, *lengths, *arrivals; long positions, vocab, room; ";
+    "const float* logits; int *ids, *lengths; long* arrivals; long positions, vocab, room; ";
 constexpr std::string_view kAheadOfRow = R"(
   long* const state = (long*)args.dims;
   const long fed_kv_len = state[2] + 1, fed_capacity = state[3], fed_steps = state[4];
@@ -25,11 +29,10 @@ constexpr std::string_view kBehind = R"(
     const long b = blockIdx.x;
     const int token = {token};
     const float logit = {logit};
-    int* arrival = args.arrivals + fed_steps % {ahead} * 2 * args.room;
+    const long kind = logit - logit == 0.0f ? {finite} : {not_finite};
     if (args.ids) args.ids[b] = token;
     if (args.lengths) args.lengths[b] = fed_length;
-    arrival[b] = token;
-    arrival[args.room + b] = !(logit - logit == 0.0f);
+    *(volatile long*)(args.arrivals + fed_steps % {ahead} * args.room + b) = kind << 32 | (unsigned)token;
   }}
   if (gridDim.x > 1 && !is_last((int*)(state + 5), gridDim.x)) return;
   if (threadIdx.x == 0) {{
@@ -42,7 +45,8 @@ constexpr std::string_view kBehind = R"(
 // With what names row b's token, and its logit, in thread 0.
 std::string behind(std::string_view token, std::string_view logit) {
   return fmt::format(fmt::runtime(kBehind), fmt::arg("token", token), fmt::arg("logit", logit),
-                     fmt::arg("ahead", StepFeed::kAhead));
+                     fmt::arg("ahead", StepFeed::kAhead), fmt::arg("finite", kFinite),
+                     fmt::arg("not_finite", kNotFinite));
 }
 
 // Both from memory, where a kernel has put the token into this buffer.
@@ -60,6 +64,21 @@ std::string behind(const Kernel& choosing, size_t tokens) {
   return behind("(int)" + chosen, cuda_largest(chosen));
 }
 
+// Volatile: a load of the host's memory that no cache answers.
+constexpr std::string_view kFetching = R"(
+struct Args {{ const long* from; long* to; long words; }};
+extern "C" __global__ void __launch_bounds__({threads}) assay_run(const __grid_constant__ Args args) {{
+  const long i = (long)blockIdx.x * {threads} + threadIdx.x;
+  if (i < args.words) args.to[i] = ((const volatile long*)args.from)[i];
+}}
+)";
+
+const std::string& fetching_text() {
+  static const std::string text =
+      fmt::format(fmt::runtime(kFetching), fmt::arg("threads", StepFeed::kFetchingThreads));
+  return text;
+}
+
 const std::string& sampling_text() {
   static const std::string text = print_cuda_sampling({kMembers, kAheadOfRow, behind(0)});
   return text;
@@ -72,9 +91,6 @@ Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& 
   std::unique_ptr<StepFeed> feed(new StepFeed(driver, kernels));
   feed->text_ = print_cuda_rows(choosing, {kMembers, kAheadOfRow, behind(choosing, tokens)});
   feed->text_sha256_ = sha256_hex(feed->text_);
-  for (Event& event : feed->events_) {
-    ASSAY_TRY(event, driver.make_event());
-  }
   return feed;
 }
 
@@ -106,8 +122,23 @@ const std::string& StepFeed::sampling_sha256() {
   return sha256;
 }
 
+Result<Function> StepFeed::fetching() {
+  if (fetching_ == nullptr) {
+    ASSAY_TRY(fetching_, load(fetching_text(), 0));
+  }
+  return fetching_;
+}
+
+Blocks StepFeed::fetching_blocks(int64_t words) {
+  return {static_cast<unsigned>((words + kFetchingThreads - 1) / kFetchingThreads), 1, 1};
+}
+
+const std::string& StepFeed::fetching_sha256() {
+  static const std::string sha256 = sha256_hex(fetching_text());
+  return sha256;
+}
+
 StepFeed::~StepFeed() {
-  for (const Event event : events_) driver_.destroy(event);
   driver_.free_on_host(arrivals_);
 }
 
@@ -117,8 +148,8 @@ StepFeed::~StepFeed() {
   driver_.free_on_host(std::exchange(arrivals_, nullptr));
   room_ = 0;
   ASSAY_TRY(void* const data,
-            driver_.allocate_on_host(static_cast<size_t>(kAhead * 2 * batch) * sizeof(int32_t)));
-  arrivals_ = static_cast<int32_t*>(data);
+            driver_.allocate_on_host(static_cast<size_t>(kAhead * batch) * sizeof(int64_t)));
+  arrivals_ = static_cast<int64_t*>(data);
   room_ = batch;
   return {};
 }
@@ -133,17 +164,32 @@ StepFeed::Arguments StepFeed::arguments(const Places& places) const {
           static_cast<Address>(room_)};
 }
 
-::assay::Status StepFeed::mark(int64_t step) {
-  return driver_.record(events_[static_cast<size_t>(step % kAhead)]);
+::assay::Status StepFeed::expect(int64_t step) {
+  if (step == 0 && std::exchange(under_way_, 0) > 0) ASSAY_CHECK(driver_.synchronize());
+  ++under_way_;
+  std::ranges::fill_n(arrivals_ + step % kAhead * room_, room_, 0);
+  return {};
 }
 
+// The GPU's write of a word is seen whole. An event behind the kernel, which was waited for here,
+// comes some microseconds later, and one more call of the driver makes it.
 Result<StepFeed::Arrival> StepFeed::wait(int64_t step, int64_t batch) {
-  const int64_t slot = step % kAhead;
-  ASSAY_CHECK(driver_.wait(events_[static_cast<size_t>(slot)]));
-  const int32_t* tokens = arrivals_ + slot * 2 * room_;
-  const auto rows = static_cast<size_t>(batch);
-  const std::span<const int32_t> not_finite(tokens + room_, rows);
-  return Arrival{{tokens, rows}, std::ranges::find(not_finite, 1) == not_finite.end()};
+  constexpr int64_t kLook_ns = 50'000;
+  tokens_.resize(static_cast<size_t>(batch));
+  Arrival arrival{tokens_};
+  bool idle = false;  // nothing comes any more: a driver whose kernels do nothing
+  for (int64_t row = 0; row < batch; ++row) {
+    std::atomic_ref<int64_t> word(arrivals_[step % kAhead * room_ + row]);
+    const auto arrived = [&] { return word.load(std::memory_order_acquire) != 0; };
+    while (!idle && !spin(arrived, kLook_ns)) {
+      ASSAY_TRY(idle, driver_.is_idle());
+    }
+    const int64_t came = word.load(std::memory_order_acquire);
+    tokens_[static_cast<size_t>(row)] = static_cast<int32_t>(came);
+    arrival.finite &= came >> 32 != kNotFinite;
+  }
+  --under_way_;
+  return arrival;
 }
 
 }  // namespace assay::engine::cuda

@@ -1,6 +1,7 @@
-// The last kernel of a step chooses tokens, and does more: it leaves them where the host finds
-// them. In a step of decoding it also feeds the next one: it puts the tokens where ids are read,
-// and counts lengths on.
+// Kernels of a step that deal with the host. The last one chooses tokens, and does more: it leaves
+// them where the host finds them. In a step of decoding it also feeds the next one: it puts the
+// tokens where ids are read, and counts lengths on. In a prompt's step a kernel ahead of all others
+// fetches the inputs from the host's memory.
 #pragma once
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/codegen/kernel.h"
@@ -22,7 +24,7 @@ class StepFeed {
   // Steps that the host may be behind.
   static constexpr int64_t kAhead = 8;
   // A step's state on the GPU, which its kernels have as dims: batch, q_len, kv_len, capacity,
-  // steps since it was uploaded, and a counter of rows.
+  // steps since it came, and a counter of rows.
   static constexpr int64_t kStateValues = 6;
   struct Places {
     Address logits = 0;   // fp32 [batch, positions, vocab]
@@ -34,7 +36,7 @@ class StepFeed {
   // Behind the arguments of the kernel that chooses, in the order of its parameter.
   using Arguments = std::array<Address, 7>;
   struct Arrival {
-    std::span<const int32_t> tokens;  // [batch], valid until kAhead further steps
+    std::span<const int32_t> tokens;  // [batch], valid until the next wait()
     bool finite = true;               // each was chosen by a finite logit
   };
 
@@ -54,10 +56,23 @@ class StepFeed {
   const std::string& text_sha256() const { return text_sha256_; }
   static const std::string& sampling_sha256();
   Arguments arguments(const Places& places) const;
-  // Called after step `step`, counted from the upload of its state, was launched.
-  ::assay::Status mark(int64_t step);
-  // The tokens of a marked step; called before mark(step + kAhead).
+  // Called before step `step`, counted from where its state comes, is launched. Step 0 waits for
+  // steps of before that nobody waited for: they write to the same places.
+  ::assay::Status expect(int64_t step);
+  // The tokens of an expected step that was launched, as soon as the GPU has written them: its
+  // kernels may not have ended then. Called before expect(step + kAhead).
   Result<Arrival> wait(int64_t step, int64_t batch);
+
+  // The kernel that copies to `to` what lies in the host's memory at `from` when it runs; both
+  // begin at multiples of 8 bytes.
+  struct Fetch {
+    Address from = 0, to = 0;
+    int64_t words = 0;  // of 8 bytes
+  };
+  Result<Function> fetching();
+  static Blocks fetching_blocks(int64_t words);
+  static constexpr unsigned kFetchingThreads = 256;
+  static const std::string& fetching_sha256();
 
  private:
   StepFeed(Driver& driver, KernelStore& kernels) : driver_(driver), kernels_(kernels) {}
@@ -67,10 +82,12 @@ class StepFeed {
   KernelStore& kernels_;
   std::string text_, text_sha256_;
   std::map<int, Function> functions_, sampling_;  // by `shared_percent`
-  std::array<Event, kAhead> events_{};
-  int32_t* arrivals_ =
-      nullptr;  // [kAhead, 2, room_]: tokens, then 1 where their logit isn't finite
+  Function fetching_ = nullptr;
+  int64_t* arrivals_ = nullptr;  // [kAhead, room_]: a token, and behind it a word of kinds: none
+                                 // yet, one by a finite logit, or one by another
+  std::vector<int32_t> tokens_;  // of the latest Arrival
   int64_t room_ = 0;
+  int64_t under_way_ = 0;  // steps that were expected, and not yet waited for
 };
 
 }  // namespace assay::engine::cuda

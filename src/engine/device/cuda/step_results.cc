@@ -13,7 +13,7 @@ LoadedStep::Code CudaStep::code() const {
   std::set<std::string> seen;
   if (latest_ == nullptr) return code;  // no run is behind the latest reserve()
   for (const Launch& launch : latest_->launches) {
-    const std::string& label = plan_.kernels[launch.kernel].kernel.label;
+    const std::string label = launch.fetches ? "inputs" : plan_.kernels[launch.kernel].kernel.label;
     const std::string form =
         launch.product ? fmt::format("{}: cuBLASLt{}, {} rows", label,
                                      launch.product->fp8 ? " in e4m3" : "", launch.product->rows)
