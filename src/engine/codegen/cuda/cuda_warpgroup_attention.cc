@@ -241,8 +241,7 @@ extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, PREFILL_BLOCKS) as
     for (int group = 0; group < CONSUMERS; ++group) make_barrier(asked(shared, group), 128);
   }
   __syncthreads();
-  wait_for_kernels_ahead();
-  const Sizes n = sizes_of(args);
+  const Sizes n = sizes_of(args);  // as lengths and padding, which no kernel ahead writes
   const int group = __shfl_sync(~0u, warp_of_thread(), 0) / 4, warp = warp_of_thread() % 4, q_len = (int)n.q_len;
   const auto part_of = [&](const void* cache, const Item& item) {
     return head_of(cache, CACHE_ROW(args, item.b), item.head / GROUP, n.capacity);
@@ -252,12 +251,14 @@ extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, PREFILL_BLOCKS) as
     asm volatile("setmaxnreg.dec.sync.aligned.u32 " LOADING_REGISTERS ";");
     int turn = 0;
     for (int round = 0; find_item(args, n, round, item); ++round) {
+      if (round == 0) wait_for_kernels_ahead();
       load_tiles(shared, warp, item, part_of(warp % 2 ? args.buffers[VALUES] : args.buffers[KEYS], item), turn);
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 " MULTIPLYING_REGISTERS ";");
     const unsigned queries = QUERIES_AT + group * BANDS * QUERY_BAND_BYTES;
     for (int round = 0; find_item(args, n, round, item); ++round) {
+      if (round == 0) wait_for_kernels_ahead();
       const int t = item.t0 + group * 64;  // the warpgroup's first query
       const long at = ((item.b * q_len + t) * HEADS + item.head) * HEAD_DIM;
       load_queries((const query_t*)args.buffers[Q] + at, (unsigned char*)tiles + (shared - begin), queries, q_len - t);
