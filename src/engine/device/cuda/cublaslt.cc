@@ -196,7 +196,8 @@ Result<size_t> CublasLt::fastest(const LtShape& shape, Plan& plan,
     if (const auto number = number_of(*kept)) return *number;
     choices_->remove(key);
   }
-  constexpr double kSurely = 0.97;  // of the first's time
+  // Of the first's time. Between those as fast the library's own order decides.
+  constexpr double kSurely = 0.985;
   ASSAY_TRY(const std::vector<double> ms, measure(shape, plan, answers));
   if (ms.empty()) return 0;
   const auto least = static_cast<size_t>(std::ranges::min_element(ms) - ms.begin());
