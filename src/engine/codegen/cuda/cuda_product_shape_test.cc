@@ -9,6 +9,7 @@
 
 #include "engine/codegen/cuda/block_slots.h"
 #include "engine/codegen/cuda/cuda_form.h"
+#include "engine/codegen/cuda/cuda_warpgroup_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/lower/lower.h"
 #include "engine/graph/graph_builder.h"
@@ -126,6 +127,28 @@ TEST(CudaProductShapes, PartsOfTheInputsFillTheGpu) {
     Kernel kernel = product_kernel(inputs, DType::kBF16, rows, 2048);
     kernel.target = "sm_90a";
     EXPECT_TRUE(cuda_form(kernel).library) << rows << " rows: it has tiles enough";
+  }
+}
+
+// Which an arm in fp8 has to beat, too.
+TEST(CudaProductShapes, ALibrarysTimeIsWorthLessWhereWarpgroupsAreFaster) {
+  struct Expected {
+    int64_t inputs, rows;
+    bool less;
+  };
+  for (const Expected& expected :
+       {Expected{2048, 32, true}, {8192, 128, true}, {2048, 2048, false}, {2048, 8, false}}) {
+    SCOPED_TRACE(fmt::format("{} inputs, {} rows", expected.inputs, expected.rows));
+    Kernel kernel = product_kernel(expected.inputs, DType::kBF16, expected.rows, 2048);
+    const auto us = [&] {
+      return cuda_beside_library_us(kernel, std::get<ProductKernel>(kernel.body), expected.rows,
+                                    10);
+    };
+    kernel.target = "sm_90a";
+    EXPECT_GT(us(), 4);
+    EXPECT_EQ(us() < 10, expected.less);
+    kernel.target = "sm_90";
+    EXPECT_EQ(us(), 10);
   }
 }
 

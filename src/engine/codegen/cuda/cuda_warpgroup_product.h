@@ -15,6 +15,11 @@ namespace assay::engine {
 // `shape` is as it was.
 bool cuda_by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t rows,
                         CudaProductShape& shape);
+// The time of a product in 16 bits beside which another one pays: `library_us`, what the library's
+// took without the kernel behind it; or less, where this form is faster, by the share of both
+// that the model which chooses the form expects.
+double cuda_beside_library_us(const Kernel& kernel, const ProductKernel& product, int64_t rows,
+                              double library_us);
 
 // A block's shared memory, from a multiple of 1024 bytes on: the ring's stages; then sums on their
 // way to the epilogue, in rows that lie so many floats apart or, of a cluster's blocks, in a slot

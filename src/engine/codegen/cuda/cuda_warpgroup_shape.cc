@@ -3,6 +3,7 @@
 // and "Parts of a product's inputs").
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "engine/codegen/cuda/cuda_warpgroup_product.h"
 #include "engine/codegen/cuda/fp8_product.h"
@@ -61,7 +62,11 @@ class MappedTimes {
     const int64_t beside = through_cache / 400'000;  // of others' reads from memory
     return kLaunch + std::max(turns * runs_ * run, read) + beside + turns * end;
   }
-  // With the kernel behind it, where there is one. The library shares the inputs of few tiles.
+  // The kernel behind the library's product, where there is one.
+  int64_t behind_library(bool direct) const {
+    return direct ? 0 : kLaunch + rows_ * columns_ * 6 / 10'000;
+  }
+  // With that kernel. The library shares the inputs of few tiles.
   int64_t by_library(bool direct) const {
     constexpr int64_t kBytesPerNs = 3500, kSharedBytesPerNs = 2700, kProductsPerNs = 390'000;
     constexpr int64_t kTile = 128, kRun = 150;
@@ -71,8 +76,7 @@ class MappedTimes {
     if (tiles <= kCudaMultiprocessors / 2) {
       product = std::min(product, kLaunch + std::max(weight_bytes_ / kSharedBytesPerNs, multiply));
     }
-    const int64_t behind = direct ? 0 : kLaunch + rows_ * columns_ * 6 / 10'000;
-    return (kLaunch + product + behind) * 102 / 100;
+    return (kLaunch + product + behind_library(direct)) * 102 / 100;
   }
 
  private:
@@ -84,11 +88,14 @@ class MappedTimes {
   bool heads_;  // rotary pairs and caches lie behind lengths and tables
 };
 
-}  // namespace
+struct Fastest {
+  CudaProductShape shape;
+  int64_t ns = 0, library_ns = 0, behind_library_ns = 0;
+};
 
-// The fastest of a few sizes, so that runs of any number of rows need few kernels.
-bool cuda_by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t rows,
-                        CudaProductShape& shape) {
+// Of a few sizes, so that runs of any number of rows need few kernels. Absent: the library is
+// faster, or the form doesn't fit.
+std::optional<Fastest> fastest(const Kernel& kernel, const ProductKernel& product, int64_t rows) {
   struct Sizes {
     int64_t splits, rows, columns;
   };
@@ -106,13 +113,13 @@ bool cuda_by_warpgroups(const Kernel& kernel, const ProductKernel& product, int6
   if (kernel.target != "sm_90a" || rows <= kCudaTensorRows || dtype == DType::kF32 ||
       multiplies_fp8(kernel, product) || product.codes_output ||
       product.inputs % kCudaTensorRun != 0 || !unit_epilogue_blocks(kernel, product)) {
-    return false;
+    return std::nullopt;
   }
   const int64_t all_columns = packed_columns(product.packing);
   const bool direct = library_product(kernel, product).direct.has_value();
   const MappedTimes times(product, rows);
-  int64_t least = times.by_library(direct);
-  bool found = false;
+  const int64_t by_library = times.by_library(direct);
+  std::optional<Fastest> found;
   for (const Sizes& sizes : kSizes) {
     CudaProductShape one{.form = CudaProductForm::kWarpgroups,
                          .rows = sizes.rows,
@@ -123,13 +130,29 @@ bool cuda_by_warpgroups(const Kernel& kernel, const ProductKernel& product, int6
                                       : product.inputs / kCudaTensorRun >= one.splits;
     if (!fits) continue;
     set_stages(product, one);
-    const int64_t time = times.of(one);
-    if (time >= least) continue;
-    least = time;
-    shape = one;
-    found = true;
+    const int64_t ns = times.of(one);
+    if (ns >= (found ? found->ns : by_library)) continue;
+    found = {one, ns, by_library, times.behind_library(direct)};
   }
   return found;
+}
+
+}  // namespace
+
+bool cuda_by_warpgroups(const Kernel& kernel, const ProductKernel& product, int64_t rows,
+                        CudaProductShape& shape) {
+  const auto found = fastest(kernel, product, rows);
+  if (found) shape = found->shape;
+  return found.has_value();
+}
+
+double cuda_beside_library_us(const Kernel& kernel, const ProductKernel& product, int64_t rows,
+                              double library_us) {
+  const auto found = fastest(kernel, product, rows);
+  if (!found) return library_us;
+  const double behind_us = static_cast<double>(found->behind_library_ns) * 1e-3;
+  const double share = static_cast<double>(found->ns) / static_cast<double>(found->library_ns);
+  return std::max(share * (library_us + behind_us) - behind_us, 0.0);
 }
 
 }  // namespace assay::engine

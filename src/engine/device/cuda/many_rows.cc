@@ -8,6 +8,7 @@
 #include "base/add_once.h"
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/cuda_tiles.h"
+#include "engine/codegen/cuda/cuda_warpgroup_product.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/cuda/unit_epilogue.h"
@@ -218,6 +219,7 @@ Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, 
   constexpr double kLaunchUs = 2.5, kBytesPerUs = 7e6, kBytesPerElement = 3;
   Kernel in_wide = kernel;
   std::get<ProductKernel>(in_wide.body).fp8 = false;
+  const Kernel in_wide_here = in_wide;
   in_wide.target.clear();  // as the library computes it, whatever is faster here
   const auto fp8 = shape(kernel, dims), wide = shape(in_wide, dims);
   if (!fp8 || !wide) return true;
@@ -229,7 +231,8 @@ Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, 
       .outputs = fp8->outputs,
       .inputs = fp8->inputs,
       .fp8_us = contest->fp8_us,
-      .wide_us = contest->wide_us,
+      .wide_us = cuda_beside_library_us(in_wide_here, std::get<ProductKernel>(in_wide_here.body),
+                                        fp8->rows, contest->wide_us),
       .rounding_us = rounds ? kLaunchUs + elements * kBytesPerElement / kBytesPerUs : 0};
   add_once(library_.contests(), said);
   return said.fp8_wins();
