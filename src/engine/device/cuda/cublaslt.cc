@@ -196,7 +196,7 @@ Result<size_t> CublasLt::fastest(const LtShape& shape, Plan& plan,
     if (const auto number = number_of(*kept)) return *number;
     choices_->remove(key);
   }
-  // Of the first's time. Between those as fast the library's own order decides.
+  // A share of the first one's time: between those as fast the library's own order decides.
   constexpr double kSurely = 0.985;
   ASSAY_TRY(const std::vector<double> ms, measure(shape, plan, answers));
   if (ms.empty()) return 0;
