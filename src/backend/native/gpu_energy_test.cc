@@ -42,7 +42,7 @@ TEST(GpuEnergy, ARegionOfFewStepsHasNoFigure) {
   EXPECT_FALSE(energy->end(GpuEnergy::kStepsResolved * energy->step_ns() - 1));
 }
 
-// As the latest one says: a reading ahead of a region leaves the processor's caches cold.
+// A reading ahead of a region leaves the processor's caches cold.
 TEST(GpuEnergy, AheadOfAShortRegionNothingIsRead) {
   const auto energy = GpuEnergy::open(std::make_unique<SteppingCounter>(1), "GPU-1");
   ASSERT_NE(energy, nullptr);

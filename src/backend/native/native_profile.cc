@@ -1,4 +1,5 @@
-// The region ends with the GPU idle, so that all it started lies in it.
+// The region ends with its last kernel's last instructions at most still to run, so that all it
+// started began in it.
 #include "backend/native/native_profile.h"
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -123,7 +124,8 @@ class NativeWorker final : public Worker {
     const int64_t started_at_ns = system_clock().wall_ns();
     SampleReply sample;
     faults_[shape.phase].begin();
-    int64_t& region_ns = regions_ns_[{shape.phase, shape.batch, shape.new_tokens, shape.capacity}];
+    const std::tuple of_shape(shape.phase, shape.batch, shape.new_tokens, shape.capacity);
+    int64_t& region_ns = regions_ns_[{of_shape, prompt.padded_len()}];
     const Status ran = run_timed(timed, region_ns, sample);
     faults_[shape.phase].end();
     if (!ran) return failed(ran.error());
@@ -133,7 +135,8 @@ class NativeWorker final : public Worker {
     sample.tokens = static_cast<int64_t>(timed.output().size());
     sample.output_hash = token_hash(timed.output());
     sample.non_finite = !session_->logits_finite();
-    sample.cold = std::exchange(region_ns, timed.latency_ns()) == 0;
+    region_ns = timed.latency_ns();
+    sample.cold = seen_.insert(of_shape).second;
     faults_[shape.phase].count(sample.cold || repetition < 0);
     sample.started_at_ns = started_at_ns;
     sample.read_bytes =
@@ -284,14 +287,17 @@ class NativeWorker final : public Worker {
     }
     TimedPhase<Session> timed(*session_, request.shape, batch);
     ASSAY_CHECK(timed.feed());
+    ASSAY_CHECK(device_->start_timer());
     ASSAY_CHECK(cupti.start());
     const auto begin_ns = cupti.now_ns();
     const Status ran = timed.run();
     const auto end_ns = cupti.now_ns();
-    const auto activities = cupti.stop();  // after a failure too
+    const auto ended = device_->stop_timer_ms();  // tokens are there before their kernel's end
+    const auto activities = cupti.stop();         // after a failure too
     ASSAY_CHECK(ran);
     ASSAY_CHECK(begin_ns);
     ASSAY_CHECK(end_ns);
+    ASSAY_CHECK(ended);
     ASSAY_CHECK(activities);
     ASSAY_CHECK(
         write_file(request.trace_path, gzip_stored(chrome_trace(*activities, *begin_ns, *end_ns))));
@@ -349,8 +355,9 @@ class NativeWorker final : public Worker {
   std::unique_ptr<GpuEnergy> energy_;        // absent: nobody counts it
   std::map<Phase, engine::FrameRuns> runs_;  // of the timed regions
   std::map<Phase, RegionFaults> faults_;     // likewise
-  // How long the latest region of each shape took; 0: none has come to its end.
-  std::map<std::tuple<Phase, int64_t, int64_t, int64_t>, int64_t> regions_ns_;
+  using Shape = std::tuple<Phase, int64_t, int64_t, int64_t>;
+  std::set<Shape> seen_;                                     // that were measured
+  std::map<std::pair<Shape, int64_t>, int64_t> regions_ns_;  // the latest of each, and of a length
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Waiting by looking again and again: for what comes within microseconds.
+// A wait that looks again and again, for what comes within microseconds.
 #pragma once
 
 #include <cstdint>

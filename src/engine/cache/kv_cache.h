@@ -31,8 +31,8 @@ struct CacheShape {
   friend bool operator==(const CacheShape&, const CacheShape&) = default;
 };
 
-// A run calls extend() once for every layer and part, then commit(). Which positions of a row are
-// in use is its caller's business.
+// A run calls extend() once for every layer and part, or takes places() of a cache that doesn't
+// grow, then commit(). Which positions of a row are in use is its caller's business.
 class KvCache {
  public:
   virtual ~KvCache() = default;
@@ -46,7 +46,7 @@ class KvCache {
   // True if every run makes new tensors, so that addresses and capacity change with the length.
   virtual bool grows() const = 0;
   // Where each layer's keys lie, and its values behind them, [layers * 2]: as extend() gave them
-  // last. Of a cache that doesn't grow they are there from the start, and stay.
+  // last, null before that and behind reset(). A cache that doesn't grow has them from the start.
   std::span<std::byte* const> places() const { return places_; }
 
   // Later runs find the positions below this one as this run has written them.

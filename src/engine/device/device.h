@@ -70,7 +70,8 @@ struct LibraryShape {
 };
 
 // A product that a device could multiply in e4m3 or in the weights' type, and what it would take,
-// in microseconds.
+// in microseconds: measured of a library, and of the device's own product in the weights' type,
+// where that runs, the part of the library's that a model of times expects.
 struct TypeContest {
   int64_t rows = 0, outputs = 0, inputs = 0;
   double fp8_us = 0, wide_us = 0;

@@ -357,7 +357,7 @@ int64_t cuda_steps_shared_bytes(const Kernel& kernel, const AttentionKernel& k) 
 std::string cuda_steps_text(const Kernel& kernel, const AttentionKernel& k) {
   const StepsShape shape = steps_shape(kernel, k);
   const bool small = k.head_dim <= 64 && shape.threads < kCudaThreads;
-  // Where heads have keys of their own, five blocks' registers are a few too small.
+  // Where heads have keys of their own, a thread needs more registers than five blocks leave.
   const int64_t blocks = k.heads == k.kv_heads ? 4 : 5;
   const int64_t together = small ? blocks : shape.alone ? 1 : 2;
   return fmt::format("\nnamespace of_steps {{\nenum {{ RING_TILES = {}, AHEAD = {} }};\n",

@@ -130,7 +130,7 @@ TEST(CudaProductShapes, PartsOfTheInputsFillTheGpu) {
   }
 }
 
-// Which an arm in fp8 has to beat, too.
+// An arm in fp8 has to beat these, too.
 TEST(CudaProductShapes, ALibrarysTimeIsWorthLessWhereWarpgroupsAreFaster) {
   struct Expected {
     int64_t inputs, rows;

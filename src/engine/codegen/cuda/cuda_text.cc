@@ -13,8 +13,9 @@ namespace {
 constexpr std::string_view kPrelude = R"(
 // From Hopper on, a kernel may begin while the one ahead of it runs: nothing that another kernel
 // writes is read before the wait, and none of it by ld.global.nc, and nothing is written that one
-// ahead may still read. Every kernel waits, so that all
-// kernels ahead have ended when one gets past its own wait.
+// ahead may still read. Every kernel waits, so that all kernels ahead have ended when one gets past
+// its own wait. Sizes, lengths and the like are no other kernel's: the one that fetches them comes
+// first in a graph, and the second begins when it has ended.
 __device__ __forceinline__ void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

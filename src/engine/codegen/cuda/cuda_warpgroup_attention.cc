@@ -241,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, PREFILL_BLOCKS) as
     for (int group = 0; group < CONSUMERS; ++group) make_barrier(asked(shared, group), 128);
   }
   __syncthreads();
-  const Sizes n = sizes_of(args);  // as lengths and padding, which no kernel ahead writes
+  const Sizes n = sizes_of(args);  // these, lengths and padding are there before the wait
   const int group = __shfl_sync(~0u, warp_of_thread(), 0) / 4, warp = warp_of_thread() % 4, q_len = (int)n.q_len;
   const auto part_of = [&](const void* cache, const Item& item) {
     return head_of(cache, CACHE_ROW(args, item.b), item.head / GROUP, n.capacity);

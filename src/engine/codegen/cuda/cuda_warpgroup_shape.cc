@@ -93,7 +93,7 @@ struct Fastest {
   int64_t ns = 0, library_ns = 0, behind_library_ns = 0;
 };
 
-// Of a few sizes, so that runs of any number of rows need few kernels. Absent: the library is
+// Sizes are a few, so that runs of any number of rows need few kernels. Absent: the library is
 // faster, or the form doesn't fit.
 std::optional<Fastest> fastest(const Kernel& kernel, const ProductKernel& product, int64_t rows) {
   struct Sizes {

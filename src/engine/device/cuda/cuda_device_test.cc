@@ -42,7 +42,7 @@ TEST_F(CudaDeviceTest, StepsThatFeedThemselvesAreReplayedWithoutUploads) {
       << "ids, lengths, padding and sizes, once";
 }
 
-// Which would write to the places of later ones.
+// They would write to the places of later ones.
 TEST_F(CudaDeviceTest, StepsThatNobodyWaitsForEndBeforeOthersBegin) {
   fake_.reset();
   auto session = Session::open(checkpoint_.folder(), options(CacheKind::kStatic, true));
@@ -69,6 +69,29 @@ TEST_F(CudaDeviceTest, APromptIsReplayedWithoutAnotherCallOfTheDriver) {
   EXPECT_EQ(fake_.calls() - calls,
             fake_.count("cuGraphLaunch", calls) + fake_.count("cuStreamQuery", calls));
   EXPECT_GT(fake_.count("cuGraphLaunch", calls), 0);
+}
+
+// The oldest go, and are made again.
+TEST_F(CudaDeviceTest, RecordingsOfManyLengthsComeAndGo) {
+  const TinyCheckpoint longer(families()[1], 160);
+  fake_.reset();
+  {
+    auto session = Session::open(longer.folder(), options(CacheKind::kStatic, true));
+    ASSERT_TRUE(session);
+    ASSERT_TRUE(session->prepare(1, 150));
+    const auto run = [&](size_t length) {
+      const long launches = fake_.launches();
+      EXPECT_TRUE(session->prefill(PromptBatch::of({Prompt(length, 1)})));
+      return fake_.launches() == launches;
+    };
+    for (size_t length = 10; length < 115; ++length) run(length);
+    EXPECT_FALSE(run(10)) << "105 lengths ago";
+    EXPECT_TRUE(run(10)) << "recorded and replayed";
+    for (const size_t length : {110, 111, 110, 111}) run(length);
+    EXPECT_TRUE(run(110));
+    EXPECT_TRUE(run(111));
+  }
+  EXPECT_EQ(fake_.live(), 0);
 }
 
 // They share their model's compiled steps.

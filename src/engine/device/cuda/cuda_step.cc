@@ -75,7 +75,10 @@ CudaStep::~CudaStep() {
   drop_graphs();
 }
 
+// Callers free next what the graphs use, and the latest run's last kernel may not have ended when
+// its tokens are taken.
 void CudaStep::drop_graphs() {
+  if (!recordings_.empty()) (void)driver_.synchronize();
   while (!recordings_.empty()) drop_oldest();
   latest_ = nullptr;
   bound_.reset();
@@ -240,7 +243,9 @@ size_t CudaStep::state_begin() const {
   wanted_.capacity = cache.grows() ? inputs.dims.kv_len : cache.shape().capacity;
   wanted_.grows = cache.grows();
   wanted_.caches.assign(cache.places().begin(), cache.places().end());
-  wanted_.sampling = static_cast<const CudaSlotSampling*>(inputs.sampling);
+  const auto* sampling = static_cast<const CudaSlotSampling*>(inputs.sampling);
+  wanted_.sampling.reset();
+  if (sampling != nullptr) wanted_.sampling = sampling->arguments();
   latest_ = find(wanted_);
   if (latest_ != nullptr && !latest_->graphs.empty()) return {};
   DimValues most = inputs.dims;
@@ -335,7 +340,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
   if (fetches_state(of.bound)) {
     ASSAY_TRY(const Function fetching, feed_->fetching());
     of.launches.push_back({fetching,
-                           StepFeed::fetching_blocks(state_fetch().words),
+                           {StepFeed::kFetchingBlocks, 1, 1},
                            StepFeed::kFetchingThreads,
                            0,
                            0,
@@ -369,7 +374,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     }
   }
   if (feed_ == nullptr) return {};
-  if (of.bound.sampling != nullptr) {
+  if (of.bound.sampling) {
     ASSAY_TRY(const Function draws, feed_->sampling(forms_.shared_percent()));
     const Blocks blocks{static_cast<unsigned>(of.bound.batch), 1, 1};
     of.launches.push_back({draws,
@@ -402,7 +407,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     const bool first = i == 0 || launches[i - 1].kernel != kernel;
     const bool last = i + 1 == launches.size() || launches[i + 1].kernel != kernel;
     if (made_ && first) ASSAY_CHECK(make_outputs(kernel));
-    // Kernels read sizes ahead of their wait, which no kernel of a graph but the first writes.
+    // Kernels read sizes and lengths ahead of their wait.
     const bool behind_state = i > 0 && launches[i - 1].fetches;
     ASSAY_CHECK(launch_one(launches[i], early && !behind_state));
     if (made_ && last) made_->release(kernel);
@@ -444,7 +449,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
   const Address tokens = address(plan_.graph->outputs[1]);
   std::vector<Address> arguments = {tokens, state_address(), input_address(InputKind::kSlots),
                                     places.ids, input_address(InputKind::kLengths)};
-  const CudaSlotSampling::Arguments tables = latest_->bound.sampling->arguments();
+  const CudaSlotSampling::Arguments& tables = *latest_->bound.sampling;
   const StepFeed::Arguments feed = feed_->arguments(places);
   arguments.insert(arguments.end(), tables.begin(), tables.end());
   arguments.insert(arguments.end(), feed.begin(), feed.end());
@@ -575,6 +580,7 @@ StepFeed::Places CudaStep::feed_places() const {
   assert(inputs.dims.kv_len + steps - 1 <= cache.shape().capacity);
   outputs_.clear();
   ASSAY_CHECK(make_room(inputs, cache));
+  ASSAY_CHECK(feed_->expect(0));
   ASSAY_CHECK(hand_over_state(inputs));
   ::assay::Status launch;  // of the latest step
   int64_t launched = 0, arrived = 0;
@@ -582,7 +588,7 @@ StepFeed::Places CudaStep::feed_places() const {
   for (; onward != Onward::kStop; ++arrived) {
     while (launch && onward == Onward::kGo && launched < steps &&
            launched - arrived < std::min(ahead, StepFeed::kAhead)) {
-      launch = feed_->expect(launched);
+      if (launched > 0) launch = feed_->expect(launched);
       if (launch) launch = execute();
       if (!launch) break;
       ++launched;

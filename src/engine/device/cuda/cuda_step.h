@@ -1,8 +1,8 @@
 // A plan on a GPU: weights uploaded, and modules loaded for the forms that its kernels have in runs
 // of some sizes: a size that is a symbol chooses them when it is first met. Values are at fixed
-// addresses, and its kernels launched one behind the other, or replayed as one CUDA graph while
-// nothing but lengths changes; of an eager plan they are from a pool, and always launched. A plan
-// of named rows, whose runs have ever other sizes, keeps graphs of many sizes.
+// addresses, and its kernels launched one behind the other, or replayed as CUDA graphs in runs that
+// differ from an earlier one in nothing but lengths; of an eager plan they are from a pool, and
+// always launched.
 #pragma once
 
 #include <cstdint>
@@ -73,9 +73,9 @@ class CudaStep final : public LoadedStep {
   // Sizes and addresses that captured graphs have taken as constants.
   struct Bound {
     int64_t batch = 0, q_len = 0, capacity = 0;
-    bool grows = false;                    // the cache
-    std::vector<const std::byte*> caches;  // its places()
-    const CudaSlotSampling* sampling = nullptr;
+    bool grows = false;                                   // the cache
+    std::vector<const std::byte*> caches;                 // its places()
+    std::optional<CudaSlotSampling::Arguments> sampling;  // its tables, of runs that draw tokens
     friend bool operator==(const Bound&, const Bound&) = default;
   };
 

@@ -121,6 +121,34 @@ TEST_F(CudaLibraryProducts, AProductIsInTheFasterType) {
   EXPECT_THAT(types(folder, kE4M3), ElementsAre("e4m3")) << "eager";
 }
 
+// Both at first and behind other sizes, beside the library's product and beside one of our own.
+TEST_F(CudaLibraryProducts, AProductsTypeDependsOnItsSizesAlone) {
+  const TinyCheckpoint even(kEven, 128);
+  const ScratchFolder folder;
+  SessionOptions asked = options(CacheKind::kStatic, true);
+  asked.fp8 = Fp8::kLayers;
+  asked.compile.kernel_cache = folder.path() / "kernels";
+  setenv("FAKE_CUBLASLT_SLOW", "28", 1);  // e4m3
+  for (const CacheKind cache : {CacheKind::kStatic, CacheKind::kDynamic}) {
+    asked.cache = cache;
+    auto session = Session::open(even.folder(), asked);
+    ASSERT_TRUE(session) << session.error().message;
+    std::vector<TypeContest> first;
+    for (const auto& [capacity, length] :
+         {std::pair<int64_t, size_t>{60, 32}, {90, 32}, {100, 50}, {120, 32}, {60, 32}}) {
+      ASSERT_TRUE(session->prepare(1, capacity));
+      ASSERT_TRUE(session->prefill(PromptBatch::of({Prompt(length, 1)})));
+      std::vector<TypeContest> of_length;
+      for (const TypeContest& one : session->device().type_contests()) {
+        if (one.rows == 32) of_length.push_back(one);
+      }
+      if (first.empty()) first = of_length;
+      EXPECT_EQ(of_length, first) << capacity;
+    }
+    EXPECT_FALSE(first.empty());
+  }
+}
+
 // Blocks of other codes have no form in e4m3, whatever type stands beside them.
 TEST_F(CudaLibraryProducts, BlocksOfOtherCodesAreRefusedInFp8) {
   SessionOptions asked = options(CacheKind::kStatic, true);

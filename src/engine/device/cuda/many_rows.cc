@@ -218,8 +218,10 @@ Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, 
   if (kernel.buffers[of_kernel->weight].blocks) return true;
   constexpr double kLaunchUs = 2.5, kBytesPerUs = 7e6, kBytesPerElement = 3;
   Kernel in_wide = kernel;
-  std::get<ProductKernel>(in_wide.body).fp8 = false;
-  const Kernel in_wide_here = in_wide;
+  auto& product_in_wide = std::get<ProductKernel>(in_wide.body);
+  product_in_wide.fp8 = product_in_wide.codes_output = false;
+  Kernel of_our_own = in_wide;
+  of_our_own.target = driver_.info().target;
   in_wide.target.clear();  // as the library computes it, whatever is faster here
   const auto fp8 = shape(kernel, dims), wide = shape(in_wide, dims);
   if (!fp8 || !wide) return true;
@@ -231,7 +233,7 @@ Result<bool> ManyRows::pays_in_fp8(const Kernel& kernel, const DimValues& dims, 
       .outputs = fp8->outputs,
       .inputs = fp8->inputs,
       .fp8_us = contest->fp8_us,
-      .wide_us = cuda_beside_library_us(in_wide_here, std::get<ProductKernel>(in_wide_here.body),
+      .wide_us = cuda_beside_library_us(of_our_own, std::get<ProductKernel>(of_our_own.body),
                                         fp8->rows, contest->wide_us),
       .rounding_us = rounds ? kLaunchUs + elements * kBytesPerElement / kBytesPerUs : 0};
   add_once(library_.contests(), said);

@@ -64,18 +64,20 @@ std::string behind(const Kernel& choosing, size_t tokens) {
   return behind("(int)" + chosen, cuda_largest(chosen));
 }
 
-// Volatile: a load of the host's memory that no cache answers.
+// Loads are volatile, so that no cache answers them.
 constexpr std::string_view kFetching = R"(
 struct Args {{ const long* from; long* to; long words; }};
 extern "C" __global__ void __launch_bounds__({threads}) assay_run(const __grid_constant__ Args args) {{
-  const long i = (long)blockIdx.x * {threads} + threadIdx.x;
-  if (i < args.words) args.to[i] = ((const volatile long*)args.from)[i];
+  for (long i = (long)blockIdx.x * {threads} + threadIdx.x; i < args.words; i += {blocks} * {threads}) {{
+    args.to[i] = ((const volatile long*)args.from)[i];
+  }}
 }}
 )";
 
 const std::string& fetching_text() {
   static const std::string text =
-      fmt::format(fmt::runtime(kFetching), fmt::arg("threads", StepFeed::kFetchingThreads));
+      fmt::format(fmt::runtime(kFetching), fmt::arg("threads", StepFeed::kFetchingThreads),
+                  fmt::arg("blocks", StepFeed::kFetchingBlocks));
   return text;
 }
 
@@ -129,16 +131,13 @@ Result<Function> StepFeed::fetching() {
   return fetching_;
 }
 
-Blocks StepFeed::fetching_blocks(int64_t words) {
-  return {static_cast<unsigned>((words + kFetchingThreads - 1) / kFetchingThreads), 1, 1};
-}
-
 const std::string& StepFeed::fetching_sha256() {
   static const std::string sha256 = sha256_hex(fetching_text());
   return sha256;
 }
 
 StepFeed::~StepFeed() {
+  (void)driver_.synchronize();  // the last kernel may not have ended
   driver_.free_on_host(arrivals_);
 }
 

@@ -24,7 +24,7 @@ class StepFeed {
   // Steps that the host may be behind.
   static constexpr int64_t kAhead = 8;
   // A step's state on the GPU, which its kernels have as dims: batch, q_len, kv_len, capacity,
-  // steps since it came, and a counter of rows.
+  // steps since it was handed over, and a counter of rows.
   static constexpr int64_t kStateValues = 6;
   struct Places {
     Address logits = 0;   // fp32 [batch, positions, vocab]
@@ -56,8 +56,8 @@ class StepFeed {
   const std::string& text_sha256() const { return text_sha256_; }
   static const std::string& sampling_sha256();
   Arguments arguments(const Places& places) const;
-  // Called before step `step`, counted from where its state comes, is launched. Step 0 waits for
-  // steps of before that nobody waited for: they write to the same places.
+  // Called before step `step` is launched, counted from the one that its state comes with. Step 0
+  // waits until earlier steps have ended that nobody has waited for: they write to the same places.
   ::assay::Status expect(int64_t step);
   // The tokens of an expected step that was launched, as soon as the GPU has written them: its
   // kernels may not have ended then. Called before expect(step + kAhead).
@@ -70,8 +70,8 @@ class StepFeed {
     int64_t words = 0;  // of 8 bytes
   };
   Result<Function> fetching();
-  static Blocks fetching_blocks(int64_t words);
-  static constexpr unsigned kFetchingThreads = 256;
+  // All runs have these, so that a step's code doesn't depend on how many words it has.
+  static constexpr unsigned kFetchingBlocks = 16, kFetchingThreads = 256;
   static const std::string& fetching_sha256();
 
  private:
