@@ -6,7 +6,6 @@
 namespace assay::engine::cuda {
 
 KernelStore::~KernelStore() {
-  (void)driver_.synchronize();  // the latest step's tokens are taken before its last kernel ends
   for (const auto& [key, module] : modules_) driver_.unload(module);
 }
 
