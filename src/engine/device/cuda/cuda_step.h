@@ -101,7 +101,6 @@ class CudaStep final : public LoadedStep {
   ::assay::Status bind(const Bound& bound);
   bool fetches_state(const Bound& bound) const;
   ::assay::Status hand_over_state(const RunInputs& inputs);
-  StepFeed::Fetch state_fetch() const;
   ::assay::Status upload_tables(const RopeTables& rope);
   ::assay::Status find_launches(Recording& of);
   ::assay::Status add_launch(Recording& to, size_t kernel, const CudaLaunch& launch,
