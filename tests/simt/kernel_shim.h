@@ -173,6 +173,13 @@ template <typename T>
 inline T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return __shfl_sync(mask, value, simt_lane() ^ lanes);
 }
+inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    const unsigned other = __shfl_xor_sync(mask, value, lanes);
+    value = other > value ? other : value;
+  }
+  return value;
+}
 template <typename T>
 inline T atomicAdd(T* to, T value) {
   const T before = *to;

@@ -102,18 +102,18 @@ std::string block_reduce(const ReduceText& r) {
         in, r.result, loop, r.value);
   }
   return fmt::format(
-      "{0}float {1}_best = -__int_as_float(0x7f800000);\n"
-      "{0}long {1}_at = {4};\n"
-      "{2}{0}  const float {1}_value = {3};\n"
-      "{0}  if (beats({1}_value, {5}, {1}_best, {1}_at)) {1}_best = {1}_value, {1}_at = {5};\n"
+      "{0}unsigned long {1}_choice = 0;\n"
+      "{2}{0}  {1}_choice = larger_of({1}_choice, choice_of({3}, {4}));\n"
       "{0}}}\n"
-      "{0}const long {1} = block_argmax({1}_best, {1}_at);\n",
-      in, r.result, loop, r.value, r.extent, r.var);
+      "{0}{1}_choice = block_largest({1}_choice);\n"
+      "{0}const long {1} = place_of({1}_choice);\n"
+      "{0}[[maybe_unused]] const float {1}_best = value_of({1}_choice);\n",
+      in, r.result, loop, r.value, r.var);
 }
 
-// Slices of the row by blocks; their winners meet in the workspace. A thread asks for eight values
-// before it looks at any, and behind the last one for the last one again: one after the other their
-// latencies were most of the kernel's time.
+// Slices of the row by blocks; the last block takes what the others chose, as words. A thread asks
+// for eight values before it looks at any, and behind the last one for the last one again: one
+// after the other their latencies were most of the kernel's time.
 std::string grid_reduce(const ReduceText& r) {
   if (r.op != ir::ReduceOp::kArgmax) return block_reduce(r);
   const std::string in(static_cast<size_t>(r.indent) * 2, ' ');
@@ -121,34 +121,34 @@ std::string grid_reduce(const ReduceText& r) {
       "{0}const long {1}_slice = ({4} + gridDim.y - 1) / gridDim.y, {1}_begin = blockIdx.y * "
       "{1}_slice;\n"
       "{0}const long {1}_end = {1}_begin + {1}_slice < {4} ? {1}_begin + {1}_slice : {4};\n"
-      "{0}float {1}_best = -__int_as_float(0x7f800000);\n"
-      "{0}long {1}_at = {4};\n"
+      "{0}unsigned long {1}_choice = 1;  // it has come, and is less than any value's\n"
       "{0}for (long {1}_first = {1}_begin + threadIdx.x; {1}_first < {1}_end; {1}_first += 8 * "
       "THREADS) {{\n"
       "{0}  #pragma unroll\n"
       "{0}  for (int {1}_ahead = 0; {1}_ahead < 8; ++{1}_ahead) {{\n"
       "{0}  const long {1}_next = {1}_first + {1}_ahead * THREADS;\n"
       "{0}  const long {5} = {1}_next < {1}_end ? {1}_next : {1}_end - 1;\n"
-      "{2}{0}  const float {1}_value = {3};\n"
-      "{0}  if (beats({1}_value, {5}, {1}_best, {1}_at)) {1}_best = {1}_value, {1}_at = {5};\n"
+      "{2}{0}  {1}_choice = larger_of({1}_choice, choice_of({3}, {5}));\n"
       "{0}  }}\n"
       "{0}}}\n"
-      "{0}long {1} = block_argmax({1}_best, {1}_at);\n"
+      "{0}{1}_choice = block_largest({1}_choice);\n"
       "{0}if (gridDim.y > 1) {{\n"
-      "{0}  float* parts = args.workspace + COUNTERS + blockIdx.x * gridDim.y * 2;\n"
-      "{0}  if (threadIdx.x == 0) {{\n"
-      "{0}    parts[2 * blockIdx.y] = {1}_best;\n"
-      "{0}    parts[2 * blockIdx.y + 1] = __int_as_float((int){1});\n"
+      "{0}  volatile unsigned long* words = (unsigned long*)args.workspace - (blockIdx.x + 1) * "
+      "(gridDim.y - 1);\n"
+      "{0}  if (blockIdx.y < gridDim.y - 1) {{\n"
+      "{0}    if (threadIdx.x == 0) words[blockIdx.y] = {1}_choice;\n"
+      "{0}    return;\n"
       "{0}  }}\n"
-      "{0}  if (!is_last((int*)args.workspace + blockIdx.x, gridDim.y)) return;\n"
-      "{0}  {1}_best = -__int_as_float(0x7f800000), {1}_at = {4};\n"
-      "{0}  for (int i = threadIdx.x; i < gridDim.y; i += THREADS) {{\n"
-      "{0}    const float value = __ldcg(parts + 2 * i);\n"
-      "{0}    const long at = __float_as_int(__ldcg(parts + 2 * i + 1));\n"
-      "{0}    if (beats(value, at, {1}_best, {1}_at)) {1}_best = value, {1}_at = at;\n"
+      "{0}  for (int i = threadIdx.x; i < gridDim.y - 1; i += THREADS) {{\n"
+      "{0}    unsigned long come = 0;\n"
+      "{0}    while (come == 0) come = words[i];\n"
+      "{0}    words[i] = 0;\n"
+      "{0}    {1}_choice = larger_of({1}_choice, come);\n"
       "{0}  }}\n"
-      "{0}  {1} = block_argmax({1}_best, {1}_at);\n"
-      "{0}}}\n",
+      "{0}  {1}_choice = block_largest({1}_choice);\n"
+      "{0}}}\n"
+      "{0}const long {1} = place_of({1}_choice);\n"
+      "{0}[[maybe_unused]] const float {1}_best = value_of({1}_choice);\n",
       in, r.result, r.body, r.value, r.extent, r.var);
 }
 

@@ -77,31 +77,31 @@ __device__ __forceinline__ float block_sum(float x) {
   for (int i = 0; i < WARPS; ++i) x += sums[i];
   return x;
 }
-// Whether (x, i) comes before (y, j): NaN is largest, then the larger, then the first.
-__device__ __forceinline__ bool beats(float x, long i, float y, long j) {
-  const bool x_nan = x != x, y_nan = y != y;
-  if (x_nan != y_nan) return x_nan;
-  return x > y || ((x == y || x_nan) && i < j);
+// A value and its place in a row as one number, of which the largest is chosen: NaN, then the larger
+// value, then the first place. None is 0.
+__device__ __forceinline__ unsigned long choice_of(float x, long i) {
+  const unsigned bits = __float_as_uint(x + 0.0f);  // of -0 and 0 the same
+  const unsigned order = x != x ? ~0u : bits ^ ((int)bits < 0 ? ~0u : 0x80000000u);
+  return (unsigned long)order << 32 | ~(unsigned)i;
 }
-// The first of the largest over the block; `x` becomes its value.
-__device__ __forceinline__ long block_argmax(float& x, long i) {
-  __shared__ float values[WARPS];
-  __shared__ long indices[WARPS];
-  #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) {
-    const float y = __shfl_xor_sync(~0u, x, offset);
-    const long j = __shfl_xor_sync(~0u, i, offset);
-    if (beats(y, j, x, i)) x = y, i = j;
-  }
+__device__ __forceinline__ long place_of(unsigned long choice) { return (long)~(unsigned)choice; }
+__device__ __forceinline__ float value_of(unsigned long choice) {
+  const unsigned order = (unsigned)(choice >> 32);
+  return __uint_as_float(order >> 31 ? order ^ 0x80000000u : ~order);
+}
+__device__ __forceinline__ unsigned long larger_of(unsigned long x, unsigned long y) { return x > y ? x : y; }
+// The largest over the block, in every thread.
+__device__ __forceinline__ unsigned long block_largest(unsigned long x) {
+  __shared__ unsigned long largest[WARPS];
+  const unsigned upper = __reduce_max_sync(~0u, (unsigned)(x >> 32));
+  const unsigned lower = __reduce_max_sync(~0u, (unsigned)(x >> 32) == upper ? (unsigned)x : 0u);
+  __syncthreads();  // what was read of an earlier call
+  if (lane_of_thread() == 0) largest[warp_of_thread()] = (unsigned long)upper << 32 | lower;
   __syncthreads();
-  if (lane_of_thread() == 0) values[warp_of_thread()] = x, indices[warp_of_thread()] = i;
-  __syncthreads();
-  x = values[0], i = indices[0];
+  x = largest[0];
   #pragma unroll
-  for (int w = 1; w < WARPS; ++w) {
-    if (beats(values[w], indices[w], x, i)) x = values[w], i = indices[w];
-  }
-  return i;
+  for (int w = 1; w < WARPS; ++w) x = larger_of(x, largest[w]);
+  return x;
 }
 // Counts so many blocks, or none, by one thread, and returns what was counted before. What a barrier has shown to this thread is
 // shown to whoever sees the count.

@@ -72,10 +72,9 @@ std::string rows_source(const Kernel& kernel, const RowsKernel& rows,
                            : wide ? cuda_columns_target()
                                   : cuda_rows_target());
   printer.define(rows.row);
-  const std::string counters = fmt::format("enum {{ COUNTERS = {} }};\n", kCudaCounters);
-  return cuda_prelude() + (shared ? counters : "") + block_values_text(kernel) +
-         cuda_args_struct(kernel, more.members) + cuda_entry("assay_run") + ") {\n" +
-         "  let_next_begin();\n  wait_for_kernels_ahead();\n" + cuda_arguments(kernel) +
+  return cuda_prelude() + block_values_text(kernel) + cuda_args_struct(kernel, more.members) +
+         cuda_entry("assay_run") + ") {\n" + "  let_next_begin();\n  wait_for_kernels_ahead();\n" +
+         cuda_arguments(kernel) +
          fmt::format("  const long {} = blockIdx.x;\n", CPrinter::var_name(rows.row)) +
          std::string(more.ahead) + printer.block(rows.body, 1) + std::string(more.behind) + "}\n";
 }
@@ -113,8 +112,8 @@ struct Launches {
     constexpr int64_t kMostBlocks = 4 * kCudaMultiprocessors;
     const int64_t count = rows.rows.value(dims);
     const int64_t most = std::max<int64_t>(kMostBlocks / std::max<int64_t>(count, 1), 1);
-    const int64_t sharing = count <= kCudaCounters ? blocks_of_row(kernel, rows) : 1;
-    const int64_t blocks = std::min(std::max(sharing, blocks_of_columns(kernel, rows)), most);
+    const int64_t blocks =
+        std::min(std::max(blocks_of_row(kernel, rows), blocks_of_columns(kernel, rows)), most);
     CudaLaunches launches;
     launches.run = {{"assay_run", count, blocks}};
     return launches;
@@ -217,7 +216,7 @@ CudaWorkspace cuda_workspace(const Kernel& kernel, const DimValues& dims, int64_
   CudaWorkspace found;
   if (const auto* rows = std::get_if<RowsKernel>(&kernel.body)) {
     const int64_t blocks = blocks_of_row(kernel, *rows);
-    if (blocks > 1) found.floats = 2 * blocks * rows->rows.value(dims);
+    if (blocks > 1) found.words = 2 * blocks * rows->rows.value(dims);  // of two floats each
   } else if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
     if (dims.q_len > kCudaFewQueries) return {};
     const int64_t parts = cuda_attention_parts(kernel, *k, dims, capacity);
