@@ -83,7 +83,7 @@ struct TypeContest {
 // Launches on a device whose kernels the host launches, since its start.
 struct LaunchCounts {
   int64_t captures = 0;  // recorded sequences of launches
-  int64_t replays = 0;   // of captures, each one launch to the host
+  int64_t replays = 0;   // of steps that were recorded, by themselves or several at a time
   int64_t kernels = 0;   // launched one by one
 };
 

@@ -218,12 +218,13 @@ size_t CudaStep::state_begin() const {
   most.kv_len = std::max(most.kv_len, cache.shape().capacity);
   ASSAY_CHECK(reserve(most));
   latest_ = find(wanted_);  // which may have gone
-  return bind(wanted_);
+  bind(wanted_);
+  return {};
 }
 
 // Caches are where they are now; all else has its place.
-::assay::Status CudaStep::bind(const Bound& bound) {
-  if (bound_ && bound == *bound_) return {};  // as they are
+void CudaStep::bind(const Bound& bound) {
+  if (bound_ && bound == *bound_) return;  // as they are
   if (latest_ == nullptr && recordings_.size() >= most_recordings()) drop_oldest();
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
@@ -239,7 +240,6 @@ size_t CudaStep::state_begin() const {
     }
   }
   bound_ = bound;
-  return {};
 }
 
 // In one piece: inputs lie behind one another in the arena, and the sizes behind them.
@@ -298,16 +298,19 @@ size_t CudaStep::state_begin() const {
   ASSAY_CHECK(make_room(inputs, cache));
   ASSAY_CHECK(feed_->expect(0));
   ASSAY_CHECK(hand_over_state(inputs));
-  ::assay::Status launch;  // of the latest step
+  const int64_t most_ahead = std::min(ahead, StepFeed::kAhead);
+  ::assay::Status launch;  // of the latest steps
   int64_t launched = 0, arrived = 0;
   Onward onward = Onward::kGo;
   for (; onward != Onward::kStop; ++arrived) {
-    while (launch && onward == Onward::kGo && launched < steps &&
-           launched - arrived < std::min(ahead, StepFeed::kAhead)) {
-      if (launched > 0) launch = feed_->expect(launched);
-      if (launch) launch = execute();
-      if (!launch) break;
-      ++launched;
+    while (launch && onward == Onward::kGo && launched < steps) {
+      const int64_t chained = chain(most_ahead, steps - launched) ? kChained : 1;
+      if (launched - arrived + chained > most_ahead) break;
+      for (int64_t i = 0; launch && i < chained; ++i) {
+        if (launched + i > 0) launch = feed_->expect(launched + i);
+      }
+      if (launch) launch = chained > 1 ? replay_chain() : execute();
+      if (launch) launched += chained;
     }
     if (arrived == launched) break;  // the last one, or the very next one failed
     const auto arrival = feed_->wait(arrived, inputs.dims.batch);

@@ -55,6 +55,7 @@ class CudaStep final : public LoadedStep {
   std::optional<bool> chose_finite() const override { return finite_; }
 
  private:
+  static constexpr int64_t kChained = 8;  // steps of run_greedy() that are one graph
   struct Launch {
     Function function = nullptr;
     Blocks blocks;
@@ -84,7 +85,8 @@ class CudaStep final : public LoadedStep {
     Bound bound;
     std::vector<std::optional<LtShape>> products;  // by kernel, of those by the library
     std::vector<Launch> launches;
-    std::vector<GraphExec> graphs;  // to be replayed behind one another; none: launched so far
+    std::vector<GraphExec> graphs;   // to be replayed behind one another; none: launched so far
+    std::optional<GraphExec> chain;  // kChained steps in a row; null: it can't be recorded
   };
 
   CudaStep(StepPlan plan, KernelStore& kernels, LazyCublasLt& library, Driver& driver,
@@ -98,7 +100,7 @@ class CudaStep final : public LoadedStep {
   ::assay::Status choose_types(const DimValues& dims);
   ::assay::Status place_values(const DimValues& dims);
   ::assay::Status reserve_workspace(const DimValues& dims);
-  ::assay::Status bind(const Bound& bound);
+  void bind(const Bound& bound);
   bool fetches_state(const Bound& bound) const;
   ::assay::Status hand_over_state(const RunInputs& inputs);
   ::assay::Status upload_tables(const RopeTables& rope);
@@ -118,8 +120,10 @@ class CudaStep final : public LoadedStep {
   ::assay::Status download_tokens();
   ::assay::Status execute();
   ::assay::Status record();
-  ::assay::Status record_some(size_t begin, size_t end);
+  Result<GraphExec> record_some(size_t begin, size_t end, int64_t times = 1);
   ::assay::Status replay();
+  bool chain(int64_t most_ahead, int64_t left);
+  ::assay::Status replay_chain();
   void drop_graphs();
   void drop_oldest();
   Address address(ValueId id) const;

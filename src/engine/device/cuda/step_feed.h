@@ -22,7 +22,7 @@ namespace assay::engine::cuda {
 class StepFeed {
  public:
   // Steps that the host may be behind.
-  static constexpr int64_t kAhead = 8;
+  static constexpr int64_t kAhead = 16;
   // A step's state on the GPU, which its kernels have as dims: batch, q_len, kv_len, capacity,
   // steps since it was handed over, and a counter of rows.
   static constexpr int64_t kStateValues = 6;

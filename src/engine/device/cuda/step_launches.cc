@@ -23,6 +23,9 @@ void CudaStep::drop_graphs() {
 
 void CudaStep::drop_oldest() {
   for (const GraphExec graph : recordings_.back().graphs) driver_.destroy(graph);
+  if (recordings_.back().chain.value_or(nullptr) != nullptr) {
+    driver_.destroy(*recordings_.back().chain);
+  }
   recordings_.pop_back();
 }
 
@@ -148,7 +151,7 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     const bool last = i + 1 == launches.size() || launches[i + 1].kernel != kernel;
     if (made_ && first) ASSAY_CHECK(make_outputs(kernel));
     // Kernels read sizes and lengths ahead of their wait.
-    const bool behind_state = i > 0 && launches[i - 1].fetches;
+    const bool behind_state = i == 0 || launches[i - 1].fetches;
     ASSAY_CHECK(launch_one(launches[i], early && !behind_state));
     if (made_ && last) made_->release(kernel);
   }
@@ -245,7 +248,7 @@ StepFeed::Places CudaStep::feed_places() const {
     return replay();
   }
   if (latest_ == nullptr) {
-    Recording met{.bound = *bound_, .products = {}, .launches = {}, .graphs = {}};
+    Recording met{.bound = *bound_, .products = {}, .launches = {}, .graphs = {}, .chain = {}};
     ASSAY_CHECK(find_launches(met));
     recordings_.push_front(std::move(met));
     latest_ = &recordings_.front();
@@ -268,22 +271,46 @@ StepFeed::Places CudaStep::feed_places() const {
   constexpr size_t kFirst = 12, kLong = 4 * kFirst;
   const size_t count = latest_->launches.size();
   const bool apart = latest_->bound.q_len > 1 && count >= kLong;
-  if (apart) ASSAY_CHECK(record_some(0, kFirst));
-  const auto recorded = record_some(apart ? kFirst : 0, count);
+  const auto add = [&](size_t begin, size_t end) -> ::assay::Status {
+    ASSAY_TRY(const GraphExec graph, record_some(begin, end));
+    latest_->graphs.push_back(graph);
+    return {};
+  };
+  if (apart) ASSAY_CHECK(add(0, kFirst));
+  const auto recorded = add(apart ? kFirst : 0, count);
   if (!recorded) drop_graphs();  // no part of them by itself
   if (recorded) ++counts_.captures;
   return recorded;
 }
 
-::assay::Status CudaStep::record_some(size_t begin, size_t end) {
+Result<GraphExec> CudaStep::record_some(size_t begin, size_t end, int64_t times) {
   ASSAY_CHECK(driver_.begin_capture());
-  const ::assay::Status launched = launch_some(begin, end, true);
+  ::assay::Status launched;
+  for (int64_t i = 0; launched && i < times; ++i) launched = launch_some(begin, end, true);
   auto captured = driver_.end_capture();  // ends it after a failed launch too
   if (!launched && captured) driver_.destroy(*captured);
   ASSAY_CHECK(launched);
-  ASSAY_TRY(const GraphExec graph, std::move(captured));
-  latest_->graphs.push_back(graph);
-  return {};
+  return captured;
+}
+
+// Several graphs take longer than one of as many steps, by up to 9 us for each that is saved.
+// False: steps are replayed one by one, and so they are where so many can't be recorded.
+bool CudaStep::chain(int64_t most_ahead, int64_t left) {
+  static_assert(2 * kChained <= StepFeed::kAhead);  // one runs while the next one is handed over
+  if (most_ahead < 2 * kChained || left < kChained) return false;
+  if (latest_ == nullptr || latest_->graphs.empty()) return false;
+  if (!latest_->chain) {
+    bind(latest_->bound);  // another recording's caches may be
+    const auto recorded = record_some(0, latest_->launches.size(), kChained);
+    latest_->chain = recorded.value_or(nullptr);
+    counts_.captures += recorded ? 1 : 0;
+  }
+  return *latest_->chain != nullptr;
+}
+
+::assay::Status CudaStep::replay_chain() {
+  counts_.replays += kChained;
+  return driver_.replay(*latest_->chain);
 }
 
 }  // namespace assay::engine::cuda
