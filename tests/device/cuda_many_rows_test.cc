@@ -200,17 +200,18 @@ TEST_F(CudaManyRows, ProductsOfPromptsEqualTheInterpreters) {
     const auto* product = kernel ? std::get_if<ProductKernel>(&kernel->body) : nullptr;
     if (product == nullptr || !product->packing.interleaved) continue;
     kernel->target = "sm_90a";
-    for (const int64_t rows : {400, 70, 30}) {
+    for (const int64_t rows : {400, 200, 70, 30}) {
       kernel->run_sizes = {1, rows, {}, {}};
       const CudaProductShape shape = cuda_product_shape(*kernel, *product);
       ASSERT_EQ(shape.form, CudaProductForm::kWarpgroups) << rows;
       ASSERT_EQ(shape.splits, 1) << rows;
       ASSERT_EQ(ceil_div(rows, shape.rows) * shape.blocks > kCudaMultiprocessors, rows == 400);
+      ASSERT_EQ(shape.columns == 224, rows == 200) << "no power of two";
     }
     ++found;
   }
   ASSERT_EQ(found, 1);
-  run<ProductKernel>(graph, DType::kBF16, {{1, 400, 400}});
+  run<ProductKernel>(graph, DType::kBF16, {{1, 400, 400}, {1, 200, 200}});
   run<ProductKernel>(graph_of(one_layer(1024, 192), DType::kBF16, true), DType::kBF16,
                      {{1, 30, 30}, {1, 70, 70}});
   if (only_few_cases()) return;

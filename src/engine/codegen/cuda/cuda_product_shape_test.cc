@@ -168,9 +168,21 @@ TEST(CudaProductShapes, TilesOfPromptsFillTheGpu) {
     const auto before = gated_shape_of(8192, DType::kBF16, expected.rows, "sm_90", true);
     EXPECT_EQ(before.form, CudaProductForm::kHeld) << "and a library, without warpgroups";
   }
+  // Columns of llama3.1-8b make 3.9 rounds of 224, and 3.4 of 256.
+  EXPECT_EQ(gated_shape_of(14336, DType::kBF16, 512, "sm_90a", true).columns, 224);
   // Tiles of 300 rows would fill little more than half of two rounds.
   const auto uneven = gated_shape_of(8192, DType::kBF16, 300, "sm_90a", true);
   EXPECT_EQ(uneven.form, CudaProductForm::kHeld) << "and a library";
+  // Tiles of the same columns would read more rows than the cache keeps.
+  EXPECT_EQ(gated_shape_of(8192, DType::kBF16, 4096, "sm_90a", true).columns, 256);
+  EXPECT_EQ(gated_shape_of(8192, DType::kBF16, 8192, "sm_90a", true).form, CudaProductForm::kHeld);
+  // Rotary pairs end slowly in wide tiles.
+  Kernel heads = product_kernel(2048, DType::kBF16, 4096, 3072);
+  auto& product = std::get<ProductKernel>(heads.body);
+  product.packing.segments = {2048, 512, 512};
+  product.packing.half_head = 32;
+  heads.target = "sm_90a";
+  EXPECT_EQ(cuda_product_shape(heads, product).form, CudaProductForm::kHeld);
   // A prompt's rows are as good as a step's.
   EXPECT_EQ(gated_shape_of(8192, DType::kBF16, 24, "sm_90a", true),
             gated_shape_of(8192, DType::kBF16, 24, "sm_90a"));

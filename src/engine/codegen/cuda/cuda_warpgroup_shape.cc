@@ -20,6 +20,7 @@ void set_stages(const ProductKernel& product, CudaProductShape& shape) {
   constexpr int64_t kMostThreads = 512;
   const int64_t stage_bytes = (shape.columns + shape.rows) * kCudaTensorRun * 2;
   for (const int64_t columns : {64, 32}) {
+    if (shape.splits == 1 && shape.columns % columns != 0) continue;
     shape.round = shape.splits > 1 ? shape.columns : columns;
     const int64_t beside =
         kAlignment + cuda_warpgroup_parts_bytes(shape) + cuda_warpgroup_barriers_bytes(kMostStages);
@@ -62,6 +63,7 @@ class MappedTimes {
     const int64_t beside = through_cache / 400'000;  // of others' reads from memory
     return kLaunch + std::max(turns * runs_ * run, read) + beside + turns * end;
   }
+  bool has_heads() const { return heads_; }
   // The kernel behind the library's product, where there is one.
   int64_t behind_library(bool direct) const {
     return direct ? 0 : kLaunch + rows_ * columns_ * 6 / 10'000;
@@ -94,24 +96,28 @@ struct Fastest {
 };
 
 // Sizes are a few, so that runs of any number of rows need few kernels. Absent: the library is
-// faster, or the form doesn't fit.
+// faster, or the form doesn't fit. Two limits are measured, and aren't the model's: behind 4096
+// rows tiles of the same columns read more rows than the cache keeps, and rotary pairs and caches
+// behind wider tiles took up to twice the product's time (docs/engine-figures.md, "Wide tiles").
 std::optional<Fastest> fastest(const Kernel& kernel, const ProductKernel& product, int64_t rows) {
   struct Sizes {
     int64_t splits, rows, columns;
   };
-  constexpr std::array<Sizes, 10> kSizes = {{{1, 64, 64},
+  constexpr int64_t kMostRows = 4096, kMostHeadColumns = 128;
+  constexpr std::array<Sizes, 11> kSizes = {{{1, 64, 64},
                                              {1, 64, 128},
                                              {1, 64, 256},
                                              {1, 128, 64},
                                              {1, 128, 128},
+                                             {1, 128, 224},
                                              {1, 128, 256},
                                              {2, 64, 64},
                                              {2, 128, 64},
                                              {4, 64, 72},
                                              {4, 128, 72}}};
   const DType dtype = kernel.buffers[product.weight].dtype;
-  if (kernel.target != "sm_90a" || rows <= kCudaTensorRows || dtype == DType::kF32 ||
-      multiplies_fp8(kernel, product) || product.codes_output ||
+  if (kernel.target != "sm_90a" || rows <= kCudaTensorRows || rows > kMostRows ||
+      dtype == DType::kF32 || multiplies_fp8(kernel, product) || product.codes_output ||
       product.inputs % kCudaTensorRun != 0 || !unit_epilogue_blocks(kernel, product)) {
     return std::nullopt;
   }
@@ -128,7 +134,7 @@ std::optional<Fastest> fastest(const Kernel& kernel, const ProductKernel& produc
                          .blocks = ceil_div(all_columns, sizes.columns)};
     const bool fits = one.splits == 1 ? !direct && all_columns % one.columns == 0
                                       : product.inputs / kCudaTensorRun >= one.splits;
-    if (!fits) continue;
+    if (!fits || (times.has_heads() && one.columns > kMostHeadColumns)) continue;
     set_stages(product, one);
     const int64_t ns = times.of(one);
     if (ns >= (found ? found->ns : by_library)) continue;
