@@ -48,9 +48,10 @@ class Gpu {
     if (module != nullptr) return module;
     const auto cubin = nvrtc_.compile(source, driver_->info().target);
     EXPECT_TRUE(cubin) << cubin.error().message;
+    if (!cubin) return nullptr;
     const auto loaded = driver_->load(cubin->bytes);
     EXPECT_TRUE(loaded) << loaded.error().message;
-    return module = *loaded;
+    return module = loaded.value_or(nullptr);
   }
 
   cuda::Driver& driver() { return *driver_; }

@@ -281,6 +281,7 @@ SIMT_WGMMA(64)
 SIMT_WGMMA(72)
 SIMT_WGMMA(96)
 SIMT_WGMMA(128)
+SIMT_WGMMA(224)
 SIMT_WGMMA(256)
 static void ptx_wgmma_fence_sync_aligned() {}
 static void ptx_wgmma_commit_group_sync_aligned() {
