@@ -43,15 +43,12 @@ class Gpu {
     return gpu;
   }
 
-  cuda::Module module(const std::string& source) {
+  Result<cuda::Module> module(const std::string& source) {
     cuda::Module& module = modules_[source];
     if (module != nullptr) return module;
-    const auto cubin = nvrtc_.compile(source, driver_->info().target);
-    EXPECT_TRUE(cubin) << cubin.error().message;
-    if (!cubin) return nullptr;
-    const auto loaded = driver_->load(cubin->bytes);
-    EXPECT_TRUE(loaded) << loaded.error().message;
-    return module = loaded.value_or(nullptr);
+    ASSAY_TRY(const auto cubin, nvrtc_.compile(source, driver_->info().target));
+    ASSAY_TRY(module, driver_->load(cubin.bytes));
+    return module;
   }
 
   cuda::Driver& driver() { return *driver_; }
@@ -146,7 +143,7 @@ class GpuHarness : public test::Harness {
     cuda::Driver& driver = gpu_.driver();
     kernel_.target = driver.info().target;
     ASSAY_TRY(const std::string source, print_cuda(kernel_));
-    const cuda::Module module = gpu_.module(source);
+    ASSAY_TRY(const cuda::Module module, gpu_.module(source));
     std::vector<cuda::GpuBlock> blocks;
     std::vector<cuda::Address> arguments;
     const auto add = [&](const void* data, size_t bytes) -> Status {
@@ -208,9 +205,8 @@ class GpuHarness : public test::Harness {
       ASSAY_TRY(codes, cuda::GpuBlock::allocate(driver, static_cast<size_t>(places.bytes)));
       rounded = {codes.address(), codes.address() + static_cast<size_t>(places.scales_at)};
       const DType dtype = kernel_.buffers[product->weight].dtype;
-      ASSAY_TRY(
-          const cuda::Function function,
-          driver.function(gpu_.module(print_fp8_weight(dtype, shape->inputs)), "assay_round"));
+      ASSAY_TRY(const cuda::Module rounding, gpu_.module(print_fp8_weight(dtype, shape->inputs)));
+      ASSAY_TRY(const cuda::Function function, driver.function(rounding, "assay_round"));
       cuda::Address parts[] = {arguments[product->weight], rounded.codes, rounded.scales};
       ASSAY_CHECK(driver.launch(function, {static_cast<unsigned>(shape->outputs), 1, 1},
                                 kCudaThreads, parts, false));

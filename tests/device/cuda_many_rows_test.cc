@@ -133,8 +133,9 @@ TEST_F(CudaManyRows, RowsAreRoundedToTheNearestCode) {
   cuda::Address parts[] = {memory->address(), memory->address() + from_bytes,
                            memory->address() + from_bytes + codes_bytes};
   ASSERT_TRUE(driver.upload(parts[0], std::as_bytes(std::span(from))));
-  const auto function =
-      driver.function(Gpu::get()->module(print_fp8_weight(DType::kBF16, kInputs)), "assay_round");
+  const auto module = Gpu::get()->module(print_fp8_weight(DType::kBF16, kInputs));
+  ASSERT_TRUE(module) << module.error().message;
+  const auto function = driver.function(*module, "assay_round");
   ASSERT_TRUE(function) << function.error().message;
   ASSERT_TRUE(driver.launch(*function, {kRows, 1, 1}, kCudaThreads, parts, false));
   std::vector<uint8_t> codes(codes_bytes);
