@@ -170,6 +170,92 @@ TEST_F(CudaManyRows, RowsAreRoundedToTheNearestCode) {
   }
 }
 
+// Blocks that share a row leave what they have chosen for the last of them.
+TEST_F(CudaManyRows, TheFirstLargestOfALongRowIsChosen) {
+  constexpr size_t kColumns = 9001;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  GraphBuilder builder({{"table", Shape{50, int64_t{kColumns}}}}, DType::kF32);
+  const auto logits = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
+  const auto graph = builder.finish({builder.add(OpKind::kArgmax, {logits})});
+  ASSERT_TRUE(graph) << graph.error().message;
+  const auto kernel = lower(*graph, graph->nodes.back(), {}, TileLayout::kRows);
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  ASSERT_EQ(kernel->buffers.size(), 2u);
+  const auto source = print_cuda(*kernel);
+  ASSERT_TRUE(source) << source.error().message;
+  const auto module = Gpu::get()->module(*source);
+  ASSERT_TRUE(module) << module.error().message;
+  cuda::Driver& driver = Gpu::get()->driver();
+  const auto function = driver.function(*module, "assay_run");
+  ASSERT_TRUE(function) << function.error().message;
+  for (const size_t rows : {1, 8, 300}) {
+    SCOPED_TRACE(rows);
+    std::vector<float> values(rows * kColumns);
+    std::vector<int32_t> expected(rows), chosen(rows);
+    Random random(rows);
+    for (size_t r = 0; r < rows; ++r) {
+      const auto row = std::span(values).subspan(r * kColumns, kColumns);
+      for (float& value : row) value = static_cast<float>(2 * random.uniform() - 1);
+      const auto put = [&](std::initializer_list<size_t> places, float value) {
+        for (const size_t at : places) row[at] = value;
+        expected[r] = static_cast<int32_t>(*places.begin());
+      };
+      switch ((r + rows) % 8) {
+        case 0:
+          put({3000, 3001, 7000}, 2.0F);
+          break;  // equal ones of one slice and another
+        case 1:
+          put({kColumns - 1}, 2.0F);
+          break;
+        case 2:
+          std::ranges::fill(row, -kInfinity), expected[r] = 0;
+          break;
+        case 3:
+          std::ranges::fill(row, -0.0F), put({5}, 0.0F), expected[r] = 0;
+          break;
+        case 4:
+          put({10}, kInfinity), put({4100, 8000}, kNan);
+          break;
+        case 5:
+          put({2, 8000}, -kNan), row[1000] = kNan;
+          break;
+        case 6:
+          std::ranges::fill(row, -3.0F), put({4444}, -2.0F);
+          break;
+        default:
+          put({0, 1}, 1.5F);
+      }
+    }
+    const DimValues dims{static_cast<int64_t>(rows), 1, 1};
+    const CudaWorkspace room = cuda_workspace(*kernel, dims, 1);
+    const int64_t sizes[] = {dims.batch, dims.q_len, dims.kv_len, 1};
+    const size_t tokens_at = values.size() * sizeof(float), sizes_at = tokens_at + rows * 8,
+                 room_at = (sizes_at + sizeof sizes + 255) / 256 * 256;
+    auto memory = cuda::GpuBlock::allocate(driver, room_at + room.bytes());
+    ASSERT_TRUE(memory) << memory.error().message;
+    const cuda::Address at = memory->address();
+    ASSERT_TRUE(driver.fill(at, 0, room_at + room.bytes()));
+    ASSERT_TRUE(driver.upload(at, std::as_bytes(std::span(values))));
+    ASSERT_TRUE(driver.upload(at + sizes_at, std::as_bytes(std::span(sizes))));
+    const bool writes_first = kernel->buffers[0].writable;
+    cuda::Address arguments[] = {at + (writes_first ? tokens_at : 0),
+                                 at + (writes_first ? 0 : tokens_at), at + sizes_at,
+                                 room.place_in(at + room_at)};
+    const CudaLaunch launch = cuda_launches(*kernel, dims, 1).run.front();
+    ASSERT_EQ(launch.blocks_y > 1, rows < 300);
+    for (int turn = 0; turn < 2; ++turn) {  // words are zeros again behind the first
+      ASSERT_TRUE(driver.fill(at + tokens_at, 0xff, rows * sizeof(int32_t)));
+      ASSERT_TRUE(driver.launch(
+          *function,
+          {static_cast<unsigned>(launch.blocks_x), static_cast<unsigned>(launch.blocks_y), 1},
+          static_cast<unsigned>(launch.threads), arguments, false));
+      ASSERT_TRUE(driver.download(std::as_writable_bytes(std::span(chosen)), at + tokens_at));
+      EXPECT_EQ(chosen, expected);
+    }
+  }
+}
+
 std::string one_layer(int64_t hidden, int64_t intermediate) {
   return fmt::format(
       R"("model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 41,

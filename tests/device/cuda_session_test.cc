@@ -109,38 +109,6 @@ TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
   }
 }
 
-// Sessions of one model share its recorded steps, several of which are one graph.
-TEST(CudaTurns, SessionsOfOneModelDecodeIntoTheirOwnCaches) {
-  if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
-  constexpr int64_t kSteps = 27;
-  const TinyCheckpoint checkpoint(families()[1], kPositions);
-  SessionOptions options{.cache = CacheKind::kStatic, .dtype = DType::kF32, .threads = 2};
-  Session processor = open(checkpoint, options);
-  options.gpu = 0;
-  options.compile.decode = true;
-  options.compile.kernel_cache = test::kernels_of_all_cases();
-  Session first = open(checkpoint, options);
-  auto second = Session::on(first.shared_model(), CacheKind::kStatic, options.compile);
-  ASSERT_TRUE(second);
-  for (int turn = 0; turn < 6; ++turn) {
-    Session& session = turn % 2 == 0 ? first : *second;
-    const PromptBatch batch = some_prompts(7 + turn % 2 * 4, 2);
-    if (turn < 2) {
-      ASSERT_TRUE(session.prepare(2, 11 + kSteps));
-    }
-    ASSERT_TRUE(session.prefill(batch));
-    std::vector<Prompt> tokens(2);
-    const auto keep = [&](std::span<const int32_t> next) {
-      for (size_t row = 0; row < 2; ++row) tokens[row].push_back(next[row]);
-      return true;
-    };
-    keep(session.next_tokens());
-    const int64_t steps = turn < 2 ? 4 : kSteps;  // at first one by one
-    ASSERT_TRUE(session.decode_greedy(steps, keep));
-    EXPECT_EQ(tokens, generate(processor, batch, steps).tokens) << "turn " << turn;
-  }
-}
-
 // So many inputs that blocks share them, behind a norm too.
 const Family kWide = {
     "wide",

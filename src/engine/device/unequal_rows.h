@@ -89,7 +89,7 @@ class UnequalRows {
  private:
   static constexpr size_t kRows = 3, kCacheRows = 5;
   inline static const std::vector<int32_t> kSlots = {4, 0, 2};
-  static constexpr int64_t kChunk = 10, kSteps = 6, kMore = 5, kCapacity = 48;
+  static constexpr int64_t kChunk = 10, kSteps = 6, kMore = 20, kCapacity = 64;
   inline static const std::vector<int32_t> kPasts = {5, 17, 1}, kPads = {2, 0, 0};
 
   struct Row {

@@ -309,7 +309,10 @@ Status Session::make_ready(int64_t padded_len, bool decode) {
 // grows gets its lasting addresses when all of its first ones have come back.
 Status Session::run_until_replayed(int64_t padded_len, bool decode) {
   constexpr int kMostRuns = 4;
-  constexpr int64_t kMostSteps = 24;  // a device replays several at a time
+  // Over a static cache a device may replay several steps at a time: of 16 and more behind the
+  // first ones.
+  const bool several = decode && impl_->decode_frame && impl_->cache_kind == CacheKind::kStatic;
+  const int64_t steps = several ? std::min<int64_t>(24, impl_->capacity - padded_len) : 1;
   const auto batch = static_cast<size_t>(impl_->cache->shape().batch);
   const std::vector<std::vector<int32_t>> rows(
       batch, std::vector<int32_t>(static_cast<size_t>(padded_len)));
@@ -317,7 +320,6 @@ Status Session::run_until_replayed(int64_t padded_len, bool decode) {
   for (int run = 0; run < kMostRuns; ++run) {
     const LaunchCounts before = *model().device().launches();
     ASSAY_CHECK(prefill(prompts));
-    const int64_t steps = std::min(kMostSteps, impl_->capacity - padded_len);
     if (decode) ASSAY_CHECK(decode_greedy(steps, [](auto) { return true; }));
     const LaunchCounts after = *model().device().launches();
     if (after.kernels == before.kernels && after.captures == before.captures) break;

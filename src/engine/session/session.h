@@ -73,10 +73,10 @@ class Session {
   // shape) and forgets the past. capacity > max_positions is a bad_input that names both.
   Status prepare(int64_t batch, int64_t capacity);
   // After prepare(): compiles the code for a prefill of this length and, if `decode`, for the first
-  // step after it, if compilation was asked for; on a GPU runs them until nothing is launched or
-  // recorded any more, and forgets these runs. A failed compilation is no error, see
-  // compile_evidence(); a device that is lost or out of memory is one. Without this call the first
-  // run that needs the code compiles it.
+  // step after it and, over a static cache, the next ones, if compilation was asked for; on a GPU
+  // runs them until nothing is launched or recorded any more, and forgets these runs. A failed
+  // compilation is no error, see compile_evidence(); a device that is lost or out of memory is one.
+  // Without this call the first run that needs the code compiles it.
   Status make_ready(int64_t padded_len, bool decode);
 
   // Runs the prompt from position 0, filling the cache; next_tokens() then holds the greedy

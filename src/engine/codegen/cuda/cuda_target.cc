@@ -105,7 +105,7 @@ std::string block_reduce(const ReduceText& r) {
       "{0}unsigned long {1}_choice = 0;\n"
       "{2}{0}  {1}_choice = larger_of({1}_choice, choice_of({3}, {4}));\n"
       "{0}}}\n"
-      "{0}{1}_choice = block_largest({1}_choice);\n"
+      "{0}{1}_choice = block_choice({1}_choice);\n"
       "{0}const long {1} = place_of({1}_choice);\n"
       "{0}[[maybe_unused]] const float {1}_best = value_of({1}_choice);\n",
       in, r.result, loop, r.value, r.var);
@@ -131,7 +131,7 @@ std::string grid_reduce(const ReduceText& r) {
       "{2}{0}  {1}_choice = larger_of({1}_choice, choice_of({3}, {5}));\n"
       "{0}  }}\n"
       "{0}}}\n"
-      "{0}{1}_choice = block_largest({1}_choice);\n"
+      "{0}{1}_choice = block_choice({1}_choice);\n"
       "{0}if (gridDim.y > 1) {{\n"
       "{0}  volatile unsigned long* words = (unsigned long*)args.workspace - (blockIdx.x + 1) * "
       "(gridDim.y - 1);\n"
@@ -145,7 +145,7 @@ std::string grid_reduce(const ReduceText& r) {
       "{0}    words[i] = 0;\n"
       "{0}    {1}_choice = larger_of({1}_choice, come);\n"
       "{0}  }}\n"
-      "{0}  {1}_choice = block_largest({1}_choice);\n"
+      "{0}  {1}_choice = block_choice({1}_choice);\n"
       "{0}}}\n"
       "{0}const long {1} = place_of({1}_choice);\n"
       "{0}[[maybe_unused]] const float {1}_best = value_of({1}_choice);\n",

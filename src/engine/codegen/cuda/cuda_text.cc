@@ -15,7 +15,8 @@ constexpr std::string_view kPrelude = R"(
 // writes is read before the wait, and none of it by ld.global.nc, and nothing is written that one
 // ahead may still read. Every kernel waits, so that all kernels ahead have ended when one gets past
 // its own wait. Sizes, lengths and the like are no other kernel's: the one that fetches them comes
-// first in a graph, and the second begins when it has ended.
+// first in a graph, and the second begins when it has ended. A step's last kernel counts lengths on for the next
+// step, whose first one begins when it has ended.
 __device__ __forceinline__ void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -78,9 +79,9 @@ __device__ __forceinline__ float block_sum(float x) {
   return x;
 }
 // A value and its place in a row as one number, of which the largest is chosen: NaN, then the larger
-// value, then the first place. None is 0.
+// value, then the first place. No value's number is 0.
 __device__ __forceinline__ unsigned long choice_of(float x, long i) {
-  const unsigned bits = __float_as_uint(x + 0.0f);  // of -0 and 0 the same
+  const unsigned bits = __float_as_uint(x + 0.0f);  // -0 becomes 0
   const unsigned order = x != x ? ~0u : bits ^ ((int)bits < 0 ? ~0u : 0x80000000u);
   return (unsigned long)order << 32 | ~(unsigned)i;
 }
@@ -91,7 +92,7 @@ __device__ __forceinline__ float value_of(unsigned long choice) {
 }
 __device__ __forceinline__ unsigned long larger_of(unsigned long x, unsigned long y) { return x > y ? x : y; }
 // The largest over the block, in every thread.
-__device__ __forceinline__ unsigned long block_largest(unsigned long x) {
+__device__ __forceinline__ unsigned long block_choice(unsigned long x) {
   __shared__ unsigned long largest[WARPS];
   const unsigned upper = __reduce_max_sync(~0u, (unsigned)(x >> 32));
   const unsigned lower = __reduce_max_sync(~0u, (unsigned)(x >> 32) == upper ? (unsigned)x : 0u);

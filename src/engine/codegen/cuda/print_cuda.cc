@@ -216,7 +216,7 @@ CudaWorkspace cuda_workspace(const Kernel& kernel, const DimValues& dims, int64_
   CudaWorkspace found;
   if (const auto* rows = std::get_if<RowsKernel>(&kernel.body)) {
     const int64_t blocks = blocks_of_row(kernel, *rows);
-    if (blocks > 1) found.words = 2 * blocks * rows->rows.value(dims);  // of two floats each
+    if (blocks > 1) found.words = 2 * blocks * rows->rows.value(dims);  // a choice takes two
   } else if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
     if (dims.q_len > kCudaFewQueries) return {};
     const int64_t parts = cuda_attention_parts(kernel, *k, dims, capacity);

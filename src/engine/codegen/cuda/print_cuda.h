@@ -67,8 +67,9 @@ struct CudaLaunches {
 };
 // The launches of a run with these dims; kv_len has no influence on them.
 CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t capacity);
-// Floats that lie ahead of Args::workspace, where blocks leave sums for each other and which are
-// zeros between launches, and from it on, of which the first kCudaCounters are counters: zeros too.
+// Floats that lie ahead of Args::workspace, where blocks leave sums for each other, or choices of
+// 8 bytes (`words` is a multiple of 64), and which are zeros between launches, and from it on, of
+// which the first kCudaCounters are counters: zeros too.
 struct CudaWorkspace {
   int64_t words = 0, floats = 0;
   size_t bytes() const { return static_cast<size_t>(words + floats) * sizeof(float); }

@@ -137,6 +137,35 @@ TEST_F(CudaFaults, AStepThatCantBeRecordedRunsEager) {
   }
 }
 
+// Steps that can't be recorded several at a time are replayed one by one.
+TEST_F(CudaFaults, AChainThatCantBeRecordedLeavesItsSteps) {
+  constexpr int kOutOfMemory = 2;
+  constexpr int64_t kSteps = 20;
+  const SessionOptions asked = options(CacheKind::kStatic, true);
+  const auto ends_well = [&] {
+    auto session = Session::open(checkpoint_.folder(), asked);
+    int64_t arrived = 0;
+    const bool ran = session && session->prepare(2, 40) &&
+                     session->prefill(PromptBatch::of({{1, 2, 3}, {4, 5}})) &&
+                     session->decode_greedy(kSteps, [&](auto) { return ++arrived > 0; });
+    EXPECT_EQ(session->counters().fallbacks, 0);
+    EXPECT_EQ(session->device().fault().kind, DeviceFault::Kind::kNone);
+    return ran && arrived == kSteps;
+  };
+  fake_.reset();
+  ASSERT_TRUE(ends_well());
+  std::vector<int> instantiated;
+  for (int at = 1; at <= fake_.calls(); ++at) {
+    if (fake_.name(at) == "cuGraphInstantiateWithFlags") instantiated.push_back(at);
+  }
+  ASSERT_EQ(instantiated.size(), 3u) << "of the prompt, a step and eight";
+  const long together = fake_.replays();
+  fake_.reset(instantiated.back(), kOutOfMemory);
+  EXPECT_TRUE(ends_well());
+  EXPECT_EQ(fake_.replays(), together + 2 * 7);
+  EXPECT_EQ(fake_.live(), 0);
+}
+
 // A launch that fails within a step over a cache that grows: the run is made again.
 TEST_F(CudaFaults, AStepThatFailedHalfWayIsMadeAgainOverBothCaches) {
   constexpr int kInvalidValue = 1;

@@ -195,8 +195,9 @@ size_t CudaStep::state_begin() const {
   return places_.inputs.empty() ? places_.bytes : places_.inputs.front().offset;
 }
 
-// Finds the run's recording; where there is none, makes room for the run and binds it.
-::assay::Status CudaStep::make_room(const RunInputs& inputs, KvCache& cache) {
+// Finds the run's recording; where there is none, or no chain yet for a run that takes one, makes
+// room for the run and binds it: what is recorded then is of its sizes and addresses.
+::assay::Status CudaStep::make_room(const RunInputs& inputs, KvCache& cache, bool chains) {
   ASSAY_CHECK(upload_tables(*inputs.rope));
   if (cache.grows()) {
     for (int64_t layer = 0; layer < plan_.layers; ++layer) {
@@ -213,7 +214,8 @@ size_t CudaStep::state_begin() const {
   wanted_.sampling.reset();
   if (sampling != nullptr) wanted_.sampling = sampling->arguments();
   latest_ = find(wanted_);
-  if (latest_ != nullptr && !latest_->graphs.empty()) return {};
+  const bool recorded = latest_ != nullptr && !latest_->graphs.empty();
+  if (recorded && (!chains || latest_->chain)) return {};
   DimValues most = inputs.dims;
   most.kv_len = std::max(most.kv_len, cache.shape().capacity);
   ASSAY_CHECK(reserve(most));
@@ -295,16 +297,17 @@ void CudaStep::bind(const Bound& bound) {
   assert(feeds_itself() && inputs.dims.q_len == 1);
   assert(inputs.dims.kv_len + steps - 1 <= cache.shape().capacity);
   outputs_.clear();
-  ASSAY_CHECK(make_room(inputs, cache));
+  const int64_t most_ahead = std::min(ahead, StepFeed::kAhead);
+  ASSAY_CHECK(make_room(inputs, cache, chains(most_ahead, steps)));
   ASSAY_CHECK(feed_->expect(0));
   ASSAY_CHECK(hand_over_state(inputs));
-  const int64_t most_ahead = std::min(ahead, StepFeed::kAhead);
   ::assay::Status launch;  // of the latest steps
   int64_t launched = 0, arrived = 0;
   Onward onward = Onward::kGo;
   for (; onward != Onward::kStop; ++arrived) {
     while (launch && onward == Onward::kGo && launched < steps) {
-      const int64_t chained = chain(most_ahead, steps - launched) ? kChained : 1;
+      const bool chained_now = chains(most_ahead, steps - launched) && has_chain();
+      const int64_t chained = chained_now ? kChained : 1;
       if (launched - arrived + chained > most_ahead) break;
       for (int64_t i = 0; launch && i < chained; ++i) {
         if (launched + i > 0) launch = feed_->expect(launched + i);

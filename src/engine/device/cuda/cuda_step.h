@@ -91,7 +91,7 @@ class CudaStep final : public LoadedStep {
 
   CudaStep(StepPlan plan, KernelStore& kernels, LazyCublasLt& library, Driver& driver,
            LaunchCounts& counts, BufferPool* outputs);
-  ::assay::Status make_room(const RunInputs& inputs, KvCache& cache);
+  ::assay::Status make_room(const RunInputs& inputs, KvCache& cache, bool chains = false);
   Recording* find(const Bound& bound);
   size_t most_recordings() const;
   ::assay::Status bind_weights(GpuWeights& weights, KernelStore& kernels);
@@ -122,7 +122,8 @@ class CudaStep final : public LoadedStep {
   ::assay::Status record();
   Result<GraphExec> record_some(size_t begin, size_t end, int64_t times = 1);
   ::assay::Status replay();
-  bool chain(int64_t most_ahead, int64_t left);
+  static bool chains(int64_t most_ahead, int64_t left);
+  bool has_chain();
   ::assay::Status replay_chain();
   void drop_graphs();
   void drop_oldest();

@@ -23,7 +23,7 @@ constexpr std::string_view kAheadOfRow = R"(
   const long fed_kv_len = state[2] + 1, fed_capacity = state[3], fed_steps = state[4];
   const int fed_length = args.lengths ? args.lengths[blockIdx.x] + 1 : 0;
 )";
-// The block that ends the last row counts on; the next graph begins when it has ended.
+// The block that ends the last row counts on; the next step begins when it has ended.
 constexpr std::string_view kBehind = R"(
   if (threadIdx.x == 0) {{
     const long b = blockIdx.x;

@@ -150,7 +150,8 @@ bool CudaStep::writes_codes(const Recording& of, size_t kernel) const {
     const bool first = i == 0 || launches[i - 1].kernel != kernel;
     const bool last = i + 1 == launches.size() || launches[i + 1].kernel != kernel;
     if (made_ && first) ASSAY_CHECK(make_outputs(kernel));
-    // Kernels read sizes and lengths ahead of their wait.
+    // Kernels read sizes and lengths ahead of their wait, which the step before counts on, or a
+    // prompt's first kernel fetches.
     const bool behind_state = i == 0 || launches[i - 1].fetches;
     ASSAY_CHECK(launch_one(launches[i], early && !behind_state));
     if (made_ && last) made_->release(kernel);
@@ -293,15 +294,20 @@ Result<GraphExec> CudaStep::record_some(size_t begin, size_t end, int64_t times)
   return captured;
 }
 
-// Several graphs take longer than one of as many steps, by up to 9 us for each that is saved.
-// False: steps are replayed one by one, and so they are where so many can't be recorded.
-bool CudaStep::chain(int64_t most_ahead, int64_t left) {
-  static_assert(2 * kChained <= StepFeed::kAhead);  // one runs while the next one is handed over
-  if (most_ahead < 2 * kChained || left < kChained) return false;
+// Several graphs take longer than one of as many steps (docs/engine-figures.md, "Eight steps a
+// graph"). One runs while the next one is handed over.
+bool CudaStep::chains(int64_t most_ahead, int64_t left) {
+  static_assert(2 * kChained <= StepFeed::kAhead);
+  return most_ahead >= 2 * kChained && left >= kChained;
+}
+
+// make_room() has been told of the run. False: steps are replayed one by one, and so they are
+// where so many can't be recorded.
+bool CudaStep::has_chain() {
   if (latest_ == nullptr || latest_->graphs.empty()) return false;
   if (!latest_->chain) {
-    bind(latest_->bound);  // another recording's caches may be
     const auto recorded = record_some(0, latest_->launches.size(), kChained);
+    if (!recorded) driver_.forget_fault();  // steps go on without
     latest_->chain = recorded.value_or(nullptr);
     counts_.captures += recorded ? 1 : 0;
   }
