@@ -309,8 +309,8 @@ Status Session::make_ready(int64_t padded_len, bool decode) {
 // grows gets its lasting addresses when all of its first ones have come back.
 Status Session::run_until_replayed(int64_t padded_len, bool decode) {
   constexpr int kMostRuns = 4;
-  // Over a static cache a device may replay several steps at a time: of 16 and more behind the
-  // first ones.
+  // Over a static cache a device may record several steps at a time, once the first ones have run
+  // and 16 more are wanted.
   const bool several = decode && impl_->decode_frame && impl_->cache_kind == CacheKind::kStatic;
   const int64_t steps = several ? std::min<int64_t>(24, impl_->capacity - padded_len) : 1;
   const auto batch = static_cast<size_t>(impl_->cache->shape().batch);

@@ -98,7 +98,8 @@ struct Fastest {
 // Sizes are a few, so that runs of any number of rows need few kernels. Absent: the library is
 // faster, or the form doesn't fit. Two limits are measured, and aren't the model's: above 4096
 // rows tiles of the same columns read more rows than the cache keeps, and rotary pairs and caches
-// behind wider tiles took up to twice the product's time (docs/engine-figures.md, "Wide tiles").
+// behind wider tiles took up to 17 us more than the model has (docs/engine-figures.md, "Wide
+// tiles").
 std::optional<Fastest> fastest(const Kernel& kernel, const ProductKernel& product, int64_t rows) {
   struct Sizes {
     int64_t splits, rows, columns;

@@ -306,8 +306,7 @@ void CudaStep::bind(const Bound& bound) {
   Onward onward = Onward::kGo;
   for (; onward != Onward::kStop; ++arrived) {
     while (launch && onward == Onward::kGo && launched < steps) {
-      const bool chained_now = chains(most_ahead, steps - launched) && has_chain();
-      const int64_t chained = chained_now ? kChained : 1;
+      const int64_t chained = chains(most_ahead, steps - launched) && has_chain() ? kChained : 1;
       if (launched - arrived + chained > most_ahead) break;
       for (int64_t i = 0; launch && i < chained; ++i) {
         if (launched + i > 0) launch = feed_->expect(launched + i);
