@@ -64,6 +64,17 @@ TEST_P(CudaAttention, OverCachesOfKnownCapacityEqualsTheInterpreters) {
   run<AttentionKernel>(attention_graph(7, 1, head_dim, dtype), DType::kF32, {{1, 1, 2300}});
 }
 
+// Blocks of two warpgroups: one round of them, whose warpgroups have queries of both ends of the
+// prompt, an odd number of tiles among them; and two rounds.
+TEST_P(CudaAttention, OfKnownLengthsEqualsTheInterpreters) {
+  const auto [head_dim, dtype] = GetParam();
+  if (head_dim != 64 && head_dim != 128) return;  // no others are multiplied by warpgroups
+  known_sizes_ = true;
+  const Graph graph = attention_graph(6, 2, head_dim, dtype);
+  run<AttentionKernel>(graph, dtype, {{9, 130, 141}, {8, 257, 257}});
+  if (!only_few_cases()) run<AttentionKernel>(graph, dtype, {{17, 140, 140}, {5, 300, 300}});
+}
+
 // So many blocks that they are smaller.
 TEST_P(CudaAttention, OfManyRowsEqualsTheInterpreters) {
   const auto [head_dim, dtype] = GetParam();

@@ -45,20 +45,28 @@ __device__ __forceinline__ unsigned long matrix_at(unsigned address) {
 // positions are counted through all of them; of an item the last comes first.
 struct Item {
   long b, head;
-  int t0, first, before, stop, count, before_tiles;
+  int t0, step;  // the first warpgroup's first query, and from there to the second one's
+  int first, before, stop, count, before_tiles;
 };
 __device__ __forceinline__ int position_of(const Item& item, int tile) { return item.first + (item.count - 1 - tile) * TILE; }
-// Finds the block's item of this round; false if there are no more.
+// Finds the block's item of this round; false if there are no more. Where each block has one item, the second of two
+// warpgroups has queries as far from the prompt's begin as the first's are from its end, so that all blocks have as much to do.
 __device__ __forceinline__ bool find_item(const Args& args, const Sizes& n, int round, Item& item) {
   const long heads = n.batch * HEADS, tiles = (n.q_len + QUERIES - 1) / QUERIES;
   const long number = (long)round * gridDim.x + (round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
   if (number >= heads * tiles) return false;
   item.before_tiles += item.count;
   item.b = number % heads / HEADS, item.head = number % HEADS;
-  item.t0 = (int)(tiles - 1 - number / heads) * QUERIES;
+  int end;
+  if (CONSUMERS == 2 && heads * tiles <= gridDim.x) {
+    const int from_begin = (int)(number / heads) * 64, last = ((int)n.q_len - 1) / 64 * 64;
+    item.t0 = last - from_begin, end = item.t0 + 64;
+    item.step = from_begin < item.t0 ? from_begin - item.t0 : (int)n.q_len;  // the middle is the first's alone
+  } else {
+    item.t0 = (int)(tiles - 1 - number / heads) * QUERIES, end = item.t0 + QUERIES, item.step = 64;
+  }
   item.first = ((const int*)args.buffers[PAD])[item.b], item.before = ((const int*)args.buffers[LENGTHS])[item.b];
-  const int queries = (int)n.q_len - item.t0;
-  item.stop = item.before + item.t0 + (queries < QUERIES ? queries : QUERIES);
+  item.stop = item.before + (end < (int)n.q_len ? end : (int)n.q_len);
   item.count = item.stop > item.first ? (item.stop - item.first + TILE - 1) / TILE : 0;
   return true;
 }
@@ -259,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, PREFILL_BLOCKS) as
     const unsigned queries = QUERIES_AT + group * BANDS * QUERY_BAND_BYTES;
     for (int round = 0; find_item(args, n, round, item); ++round) {
       if (round == 0) wait_for_kernels_ahead();
-      const int t = item.t0 + group * 64;  // the warpgroup's first query
+      const int t = item.t0 + group * item.step;  // the warpgroup's first query
       const long at = ((item.b * q_len + t) * HEADS + item.head) * HEAD_DIM;
       load_queries((const query_t*)args.buffers[Q] + at, (unsigned char*)tiles + (shared - begin), queries, q_len - t);
       arrive(asked(shared, group));
@@ -292,19 +300,18 @@ int64_t blocks_together(int64_t consumers) {
 }
 
 // Warpgroups that multiply: as many as registers allow (a thread holds scores, weights and sums),
-// fewer where that leaves multiprocessors without a block. A multiprocessor runs two
-// blocks of one such warpgroup for heads of 64 elements, and has shared memory for one of 128.
+// and fewer where that leaves multiprocessors without a block, or where two rounds of blocks of two
+// are enough, which share the work more evenly (docs/engine-figures.md, "Short prompts'
+// attention"). A multiprocessor runs two blocks of one such warpgroup for heads of 64 elements, and
+// has shared memory for one of 128.
 int64_t consumers_of(const Kernel& kernel, const AttentionKernel& k) {
   const Specialization dims = cuda_form_sizes(kernel);
-  int64_t consumers = k.head_dim <= 64 ? 3 : 2;
-  if (!dims.q_len) return consumers;
-  const auto blocks = [&] {
-    return dims.batch.value_or(1) * k.heads *
-           ((*dims.q_len + 64 * consumers - 1) / (64 * consumers));
-  };
-  const int64_t wanted = k.head_dim <= 64 ? kCudaMultiprocessors : kCudaMultiprocessors / 2;
-  while (consumers > 1 && blocks() < wanted) --consumers;
-  return consumers;
+  const bool narrow = k.head_dim <= 64;
+  if (!dims.q_len) return narrow ? 3 : 2;
+  const int64_t blocks_of_two = dims.batch.value_or(1) * k.heads * ((*dims.q_len + 127) / 128);
+  if (narrow && blocks_of_two > 2 * kCudaMultiprocessors) return 3;
+  const int64_t wanted = narrow ? kCudaMultiprocessors * 3 / 4 : kCudaMultiprocessors / 2;
+  return blocks_of_two < wanted ? 1 : 2;
 }
 
 }  // namespace
