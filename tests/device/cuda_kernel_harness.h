@@ -19,9 +19,9 @@
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/fp8_product.h"
 #include "engine/codegen/cuda/library_product.h"
-#include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/cuda/unit_epilogue.h"
+#include "engine/device/cuda/kernel_store.h"
 #include "engine/device/cuda/many_rows.h"
 #include "engine/device/cuda/tensor_maps.h"
 #include "engine/graph/architectures.h"
@@ -31,7 +31,8 @@
 
 namespace assay::engine {
 
-// Driver and compiler, which all cases share: opened once.
+// Driver and kernels, which all cases share: opened once. Kernels are those of all cases on disk,
+// too: under compute-sanitizer to compile them would take most of the time.
 class Gpu {
  public:
   static Gpu* get() {
@@ -44,11 +45,8 @@ class Gpu {
   }
 
   Result<cuda::Module> module(const std::string& source) {
-    cuda::Module& module = modules_[source];
-    if (module != nullptr) return module;
-    ASSAY_TRY(const auto cubin, nvrtc_.compile(source, driver_->info().target));
-    ASSAY_TRY(module, driver_->load(cubin.bytes));
-    return module;
+    constexpr int kAnyShare = 0;  // of a multiprocessor's memory
+    return kernels_.load(source, kAnyShare);
   }
 
   cuda::Driver& driver() { return *driver_; }
@@ -57,13 +55,19 @@ class Gpu {
 
  private:
   Gpu(std::unique_ptr<cuda::Driver> driver, Nvrtc nvrtc)
-      : driver_(std::move(driver)), nvrtc_(std::move(nvrtc)), library_(*driver_, notes_) {}
+      : driver_(std::move(driver)),
+        kernels_(*driver_, std::move(nvrtc), kept_kernels()),
+        library_(*driver_, notes_) {}
+
+  static std::optional<KernelCache> kept_kernels() {
+    auto kept = KernelCache::open(assay::test::kernels_of_all_cases());
+    return kept ? std::optional(*std::move(kept)) : std::nullopt;
+  }
 
   std::unique_ptr<cuda::Driver> driver_;
-  Nvrtc nvrtc_;
+  cuda::KernelStore kernels_;
   std::vector<std::string> notes_;
   cuda::LazyCublasLt library_;
-  std::map<std::string, cuda::Module> modules_;
 };
 
 class GpuHarness : public test::Harness {
