@@ -248,14 +248,15 @@ class CudaManyRows : public testing::Test {
     if (Gpu::get()->library().get() == nullptr) GTEST_SKIP() << Gpu::get()->notes().front();
   }
 
-  // The products of the first layer and of the head, or its attention.
+  // The products of the first layer and of the head, or its attention; or one node alone.
   template <typename Body>
   void run(const Graph& graph, DType dtype, const std::vector<DimValues>& all_dims,
-           std::optional<double> tolerance = std::nullopt) {
+           std::optional<double> tolerance = std::nullopt,
+           std::optional<size_t> one_node = std::nullopt) {
     const size_t last = graph.nodes.size() - 1;
     int found = 0;
     for (size_t node = 0; node <= last; ++node) {
-      if (node > 20 && node + 3 < last) continue;
+      if (one_node ? node != *one_node : node > 20 && node + 3 < last) continue;
       if (graph.nodes[node].op == OpKind::kView) continue;
       const auto kernel = lower(graph, graph.nodes[node], {}, TileLayout::kRows);
       ASSERT_TRUE(kernel) << kernel.error().message;
