@@ -64,17 +64,6 @@ TEST_P(CudaAttention, OverCachesOfKnownCapacityEqualsTheInterpreters) {
   run<AttentionKernel>(attention_graph(7, 1, head_dim, dtype), DType::kF32, {{1, 1, 2300}});
 }
 
-// Blocks of two warpgroups: one round of them, whose warpgroups have queries of both ends of the
-// prompt, an odd number of tiles among them; and two rounds.
-TEST_P(CudaAttention, OfKnownLengthsEqualsTheInterpreters) {
-  const auto [head_dim, dtype] = GetParam();
-  if (head_dim != 64 && head_dim != 128) return;  // no others are multiplied by warpgroups
-  known_sizes_ = true;
-  const Graph graph = attention_graph(6, 2, head_dim, dtype);
-  run<AttentionKernel>(graph, dtype, {{9, 130, 141}, {8, 257, 257}});
-  if (!only_few_cases()) run<AttentionKernel>(graph, dtype, {{17, 140, 140}, {5, 300, 300}});
-}
-
 // So many blocks that they are smaller.
 TEST_P(CudaAttention, OfManyRowsEqualsTheInterpreters) {
   const auto [head_dim, dtype] = GetParam();
@@ -97,6 +86,37 @@ std::vector<std::tuple<int64_t, DType>> head_cases() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Heads, CudaAttention, testing::ValuesIn(head_cases()));
+
+// Heads that warpgroups multiply on Hopper, in blocks of two of them. In one round their queries
+// are of both ends of the prompt, of which the middle is one warpgroup's alone; then two rounds.
+class CudaPairedAttention : public CudaAttention {};
+
+TEST_P(CudaPairedAttention, EqualsTheInterpreters) {
+  const auto [head_dim, dtype] = GetParam();
+  const Graph graph = attention_graph(6, 2, head_dim, dtype);
+  std::vector<DimValues> all_dims = {{6, 300, 310}, {8, 257, 257}};
+  if (!only_few_cases()) all_dims.insert(all_dims.end(), {{9, 130, 141}, {4, 520, 560}});
+  const auto is_attention = [&](const Node& node) { return node.op == OpKind::kAttention; };
+  const auto node = std::ranges::find_if(graph.nodes, is_attention);
+  ASSERT_NE(node, graph.nodes.end());
+  auto kernel = lower(graph, *node, {}, TileLayout::kRows);
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  kernel->target = "sm_90a";
+  for (const DimValues& dims : all_dims) {
+    kernel->run_sizes = {dims.batch, dims.q_len, {}, {}};
+    const CudaLaunch launch = cuda_launches(*kernel, dims, dims.kv_len).run.front();
+    EXPECT_EQ(launch.threads, 3 * 128) << "two warpgroups, and one that loads";
+    EXPECT_EQ(launch.blocks_x,
+              std::min(dims.batch * 6 * ((dims.q_len + 127) / 128), kCudaMultiprocessors));
+  }
+  run<AttentionKernel>(graph, dtype, all_dims);
+}
+
+std::vector<std::tuple<int64_t, DType>> paired_cases() {
+  if (only_few_cases()) return {{64, DType::kBF16}, {128, DType::kF16}};
+  return {{64, DType::kBF16}, {64, DType::kF16}, {128, DType::kBF16}, {128, DType::kF16}};
+}
+INSTANTIATE_TEST_SUITE_P(Heads, CudaPairedAttention, testing::ValuesIn(paired_cases()));
 
 }  // namespace
 }  // namespace assay::engine

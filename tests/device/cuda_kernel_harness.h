@@ -31,8 +31,8 @@
 
 namespace assay::engine {
 
-// Driver and kernels, which all cases share: opened once. Kernels are those of all cases on disk,
-// too: under compute-sanitizer to compile them would take most of the time.
+// Driver and kernels, which all cases share: opened once. Compiled kernels are kept in the folder
+// that all GPU tests share, because under compute-sanitizer compiling takes most of a case's time.
 class Gpu {
  public:
   static Gpu* get() {

@@ -1,4 +1,4 @@
-// The cut of a step's attention: threads, memory and ranges.
+// The cut of a step's attention: threads, memory and ranges; and of a prompt's: warpgroups.
 #include "engine/codegen/cuda/cuda_attention.h"
 
 #include <gtest/gtest.h>
@@ -57,6 +57,28 @@ TEST(CudaAttention, HasTwoOrMoreBlocksAMultiprocessorElsewhere) {
   EXPECT_EQ(cut_of({1, 8, 64, 0}), (Cut{256, 64, 31})) << "a capacity that isn't known";
   EXPECT_EQ(cut_of({1, 8, 64, 5000, "sm_90a", true}), (Cut{256, 64, 33})) << "beside rings";
   EXPECT_EQ(cut_of({1, 8, 128, 5000, "sm_80"}), (Cut{128, 64, 33})) << "a GPU with less memory";
+}
+
+// A prompt has so many blocks of two warpgroups. Returns how many its blocks have, without the one
+// that loads.
+int64_t warpgroups_of(int64_t head_dim, int64_t blocks_of_two) {
+  Kernel kernel;
+  kernel.target = "sm_90a";
+  kernel.run_sizes = {.batch = 1, .q_len = 100, .kv_len = {}, .capacity = {}};
+  const AttentionKernel attention{
+      .heads = blocks_of_two, .kv_heads = blocks_of_two, .head_dim = head_dim};
+  return warpgroup_prefill_threads(kernel, attention) / 128 - 1;
+}
+
+// 132 multiprocessors: of heads of 64 elements each has room for two blocks of one warpgroup.
+TEST(CudaAttention, OfPromptsHasTwoWarpgroupsWhereTheirBlocksFillOneOrTwoRounds) {
+  EXPECT_EQ(warpgroups_of(64, 98), 1);
+  EXPECT_EQ(warpgroups_of(64, 99), 2);
+  EXPECT_EQ(warpgroups_of(64, 264), 2);
+  EXPECT_EQ(warpgroups_of(64, 265), 3);
+  EXPECT_EQ(warpgroups_of(128, 65), 1);
+  EXPECT_EQ(warpgroups_of(128, 66), 2);
+  EXPECT_EQ(warpgroups_of(128, 2000), 2) << "registers for no more";
 }
 
 }  // namespace

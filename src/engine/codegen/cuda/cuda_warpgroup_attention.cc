@@ -45,12 +45,12 @@ __device__ __forceinline__ unsigned long matrix_at(unsigned address) {
 // positions are counted through all of them; of an item the last comes first.
 struct Item {
   long b, head;
-  int t0, step;  // the first warpgroup's first query, and from there to the second one's
+  int t0, step;  // the first warpgroup's first query, and from one warpgroup's to the next one's
   int first, before, stop, count, before_tiles;
 };
 __device__ __forceinline__ int position_of(const Item& item, int tile) { return item.first + (item.count - 1 - tile) * TILE; }
 // Finds the block's item of this round; false if there are no more. Where each block has one item, the second of two
-// warpgroups has queries as far from the prompt's begin as the first's are from its end, so that all blocks have as much to do.
+// warpgroups has queries as far from the prompt's begin as the first's are from its end, so that all blocks multiply equally much.
 __device__ __forceinline__ bool find_item(const Args& args, const Sizes& n, int round, Item& item) {
   const long heads = n.batch * HEADS, tiles = (n.q_len + QUERIES - 1) / QUERIES;
   const long number = (long)round * gridDim.x + (round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
@@ -61,7 +61,7 @@ __device__ __forceinline__ bool find_item(const Args& args, const Sizes& n, int 
   if (CONSUMERS == 2 && heads * tiles <= gridDim.x) {
     const int from_begin = (int)(number / heads) * 64, last = ((int)n.q_len - 1) / 64 * 64;
     item.t0 = last - from_begin, end = item.t0 + 64;
-    item.step = from_begin < item.t0 ? from_begin - item.t0 : (int)n.q_len;  // the middle is the first's alone
+    item.step = from_begin < item.t0 ? from_begin - item.t0 : (int)n.q_len;  // the middle is the first's: the second has none
   } else {
     item.t0 = (int)(tiles - 1 - number / heads) * QUERIES, end = item.t0 + QUERIES, item.step = 64;
   }
@@ -299,11 +299,12 @@ int64_t blocks_together(int64_t consumers) {
   return consumers == 1 ? 2 : 1;
 }
 
-// Warpgroups that multiply: as many as registers allow (a thread holds scores, weights and sums),
-// and fewer where that leaves multiprocessors without a block, or where two rounds of blocks of two
-// are enough, which share the work more evenly (docs/engine-figures.md, "Short prompts'
-// attention"). A multiprocessor runs two blocks of one such warpgroup for heads of 64 elements, and
-// has shared memory for one of 128.
+// Warpgroups that multiply. Registers are enough for two, or three of heads of 64 elements (a
+// thread holds scores, weights and sums). Two take the place of three where one or two rounds of
+// such blocks are enough, and one the place of two where their blocks are so few that too many
+// multiprocessors have none: of one warpgroup a multiprocessor runs two blocks for heads of 64
+// elements, and has shared memory for one of 128. The limits are measured
+// (docs/engine-figures.md, "Short prompts' attention").
 int64_t consumers_of(const Kernel& kernel, const AttentionKernel& k) {
   const Specialization dims = cuda_form_sizes(kernel);
   const bool narrow = k.head_dim <= 64;
