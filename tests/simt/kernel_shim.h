@@ -357,6 +357,18 @@ static void ptx_cp_async_wait_all() {
   simt_copies().deliver(simt_copies().groups + 1);
 }
 
+static void simt_fail(const char* what) {
+  dprintf(2, "simt: %s\n", what);
+  abort();
+}
+// Reads the first and the last byte: whoever asks for more than there is finds out.
+static void ptx_cp_async_bulk_prefetch_L2_global(const void* from, int bytes) {
+  if ((unsigned long)from % 16 != 0 || bytes <= 0 || bytes % 16 != 0) {
+    simt_fail("cp.async.bulk.prefetch: an address or a size that isn't a multiple of 16");
+  }
+  (void)((const volatile char*)from)[0], (void)((const volatile char*)from)[bytes - 1];
+}
+
 // A fragment's elements as the PTX manual's figures for mma.m16n8k16 have them: lane 4 r + t has
 // rows r and r + 8 of A and of the sum, column r of B, and of the inner dimension 2 t, 2 t + 1, and
 // these plus 8.

@@ -1,10 +1,6 @@
 // Barriers in shared memory and products of warpgroups, a part of kernel_shim.h.
 #pragma once
 
-static void simt_fail(const char* what) {
-  dprintf(2, "simt: %s\n", what);
-  abort();
-}
 // Barriers in shared memory: arrivals that a phase waits for, those still to come, bytes of copies
 // in bulk likewise, and the phase's number.
 struct SimtBarrier {

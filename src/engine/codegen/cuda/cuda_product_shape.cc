@@ -36,6 +36,17 @@ constexpr int64_t kAllSharedOfHopper = 220 * 1024;  // of a multiprocessor
 // takes fewer and is slower.
 constexpr int64_t kMostSharedOfTwoLaps = 164 * 1024, kRegistersOfTwoLaps = 112;
 
+// While the kernels ahead compute, memory is idle once each block has its first weights: so much of
+// the next ones comes nearer meanwhile. More of it would delay what those kernels read. An H200 was
+// faster with it up to so many inputs of one row (docs/engine-figures.md).
+constexpr int64_t kNearOfOneRow = 2 << 20, kNearOfFewRows = 4 << 20;  // bytes of all blocks
+constexpr int64_t kMostNearInputs = 2048;
+
+int64_t near_bytes(int64_t of_all, int64_t blocks, int64_t there) {
+  constexpr int64_t kLine = 128;
+  return std::min(of_all / blocks / kLine * kLine, there);
+}
+
 struct Sizes {
   int64_t element, pitch, columns, rows;  // rows: of a block at a time, a power of two
   bool known_one;                         // a run has one row
@@ -99,6 +110,12 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes,
   }
   if (shape.laps <= 0) return false;
   shape.shared_bytes = shape.laps * lap_bytes + cuda_tensor_parts_bytes(shape);
+  if (sizes.hopper && !blocks && shape.rows <= kProductRows && shape.splits == 1) {
+    const int64_t most_laps = ceil_div(sizes.columns / kColumns, shape.blocks);
+    const int64_t behind = std::max<int64_t>(most_laps - shape.laps, 0);
+    const int64_t there = behind * kColumns * sizes.pitch * sizes.element;
+    shape.near_bytes = near_bytes(kNearOfFewRows, shape.blocks, there);
+  }
   return true;
 }
 
@@ -261,7 +278,13 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   }
   shape.blocks = sizes.columns / shape.columns;
   const bool at_once = one_row && pieces() == shape.pieces;
-  if (at_once && take_turns(shape)) return shape;
+  if (at_once && take_turns(shape)) {
+    if (sizes.hopper && shape.turns > 1 && sizes.pitch <= kMostNearInputs) {
+      const int64_t turn_bytes = shape.columns * sizes.pitch * sizes.element;
+      shape.near_bytes = near_bytes(kNearOfOneRow, shape.blocks, turn_bytes);
+    }
+    return shape;
+  }
   const bool many = sizes.pitch >= kManyInputs && (shape.columns > 2 || shape.threads > 128);
   if (shape.rows == 1 && (many || sizes.element == 4)) {
     shape.together = std::max<int64_t>(kThreadsTogether / shape.threads, 1);

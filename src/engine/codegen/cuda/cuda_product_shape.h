@@ -61,6 +61,9 @@ struct CudaProductShape {
   int64_t splits = 1;        // of the inputs; warpgroups: blocks of a cluster
   int64_t blocks = 1;        // that share the columns
   int64_t shared_bytes = 0;  // of the ring and a round's sums: more than a kernel has by itself
+  int64_t near_bytes = 0;    // held, tensor: of a block's weights behind those that it asks for
+                             // first, at most, that come into the second-level cache ahead of the
+                             // wait
   friend auto operator<=>(const CudaProductShape&, const CudaProductShape&) = default;
 };
 constexpr int64_t ceil_div(int64_t a, int64_t b) {

@@ -260,6 +260,35 @@ TEST(CudaProductShapes, OneRowsBlocksTakeTurns) {
   EXPECT_EQ(shape_of(2048, DType::kF32, 1, 16'384).turns, 1);
 }
 
+// A part of what blocks ask for when they have multiplied their first weights, of gate and up of
+// models that an H200 was faster with.
+TEST(CudaProductShapes, IdleMemoryBringsTheNextWeightsNearer) {
+  const auto near_of = [](int64_t inputs, int64_t outputs, int64_t rows,
+                          const char* target = "sm_90a") {
+    Kernel kernel = product_kernel(inputs, DType::kBF16, rows, outputs);
+    kernel.target = target;
+    return cuda_product_shape(kernel, std::get<ProductKernel>(kernel.body));
+  };
+  for (const auto& [inputs, outputs] : {std::pair(896, 9728), {1536, 17'920}, {2048, 16'384}}) {
+    SCOPED_TRACE(inputs);
+    const CudaProductShape one = near_of(inputs, outputs, 1);
+    EXPECT_GT(one.near_bytes * one.blocks, 15 << 17);
+    EXPECT_LE(one.near_bytes * one.blocks, 2 << 20);
+    EXPECT_LE(one.near_bytes, one.columns * inputs * 2) << "more than the second turn's";
+    EXPECT_EQ(near_of(inputs, outputs, 1, "sm_90").near_bytes, 0);
+    EXPECT_EQ(near_of(inputs, outputs, 12).near_bytes, 0);
+  }
+  for (const auto& [inputs, outputs] : {std::pair(1536, 17'920), {2048, 16'384}, {896, 151'936}}) {
+    const CudaProductShape few = near_of(inputs, outputs, 8);
+    EXPECT_GT(few.near_bytes * few.blocks, 31 << 17);
+    EXPECT_LE(few.near_bytes * few.blocks, 4 << 20);
+  }
+  EXPECT_EQ(near_of(896, 9728, 8).near_bytes, 0) << "the ring has room for all columns";
+  EXPECT_EQ(near_of(3072, 16'384, 1).near_bytes, 0) << "slower with it";
+  EXPECT_EQ(near_of(2048, 3072, 1).near_bytes, 0) << "one turn";
+  EXPECT_EQ(near_of(4096, 28'672, 8).near_bytes, 0) << "columns are shared";
+}
+
 // The products of models that an H200 was measured with: down's, whose inputs are many, and others
 // of few rounds of blocks.
 TEST(CudaProductShapes, OneRowsBlocksFillTheRegisters) {

@@ -115,6 +115,18 @@ enum { STRIDE = THREADS * VECTOR, STAGES = (PITCH + HELD * STRIDE - 1) / (HELD *
        WHOLE = PITCH == STAGES * HELD * STRIDE };
 )";
 
+constexpr std::string_view kNear = R"(
+// One thread asks the second-level cache for weights, `count` of them or fewer.
+__device__ __forceinline__ void bring_near(const weight_t* weights, int count) {
+  const int bytes = count * (int)sizeof(weight_t);
+  if (threadIdx.x != 0 || bytes <= 0) return;
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(weights), "r"(bytes < NEAR ? bytes : NEAR) : "memory");
+}
+)";
+constexpr std::string_view kNothingNear = R"(
+__device__ __forceinline__ void bring_near(const weight_t*, int) {}
+)";
+
 constexpr std::string_view kHeldRun = R"(
 __device__ __forceinline__ int input_of(int stage, int piece) {
   return (stage * HELD + piece) * STRIDE + threadIdx.x * VECTOR;
@@ -229,6 +241,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
   let_next_begin();
   uint4 held[COLUMNS][HELD];
   hold(weight, 0, held);
+  if (NEAR > 0 && column + COLUMNS < ALL_COLUMNS) bring_near(weight + COLUMNS * PITCH, COLUMNS * PITCH);
   Steady steady;
   ask_steady(args, weight, column, steady);
   wait_for_kernels_ahead();
@@ -425,6 +438,8 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
       held ? 32 : cuda_tensor_epilogue_lanes(shape));
   text += cuda_epilogue_row(kernel, product, false);
   text += early_epilogue_text(kernel, product);
+  text += fmt::format("\nenum {{ NEAR = {} }};", shape.near_bytes);
+  text += shape.near_bytes > 0 ? kNear : kNothingNear;
   text += held ? std::string(kHeldRun) : cuda_tensor_run(shape, kernel, product);
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
