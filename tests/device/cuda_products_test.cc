@@ -14,8 +14,8 @@
 namespace assay::engine::test {
 namespace {
 
-// Two turns of a block, but for the last one's.
-constexpr int64_t kManyOutputs = 5400;
+// Two turns of a block with few inputs; three, of which the last block has one.
+constexpr int64_t kManyOutputs = 5400, kUnevenOutputs = 10'688;
 // More turns than a block of a row's columns in blocks asks for ahead.
 constexpr int64_t kTurns = 40'000, kFewerTurns = 21'136;
 constexpr int64_t kTileOutputs = 320;  // more than a tile's columns
@@ -28,6 +28,7 @@ std::vector<ProductCase> product_cases() {
     }
   }
   cases.push_back({WeightFormat::kBF16, 64, 1, kManyOutputs});
+  cases.push_back({WeightFormat::kBF16, 64, 1, kUnevenOutputs});
   for (const int64_t inputs : {1088, 2048}) {  // rings of more than one lap
     cases.push_back({WeightFormat::kBF16, inputs, 3, kManyOutputs});
   }
@@ -145,8 +146,10 @@ INSTANTIATE_TEST_SUITE_P(
                                            "bf16_17_inputs_8_rows",
                                            "bf16_64_inputs_8_rows",
                                            "bf16_64_inputs_1_rows_5400_outputs",
+                                           "bf16_64_inputs_1_rows_10688_outputs",
                                            "bf16_513_inputs_3_rows",
                                            "bf16_1088_inputs_3_rows_5400_outputs",
+                                           "bf16_2048_inputs_3_rows_5400_outputs",
                                            "bf16_17000_inputs_1_rows",
                                            "fp16_17_inputs_8_rows",
                                            "fp16_64_inputs_3_rows",

@@ -361,7 +361,7 @@ static void simt_fail(const char* what) {
   dprintf(2, "simt: %s\n", what);
   abort();
 }
-// Reads the first and the last byte: whoever asks for more than there is finds out.
+// Reads the first and the last byte: behind a block's end that ends the program (fake_cuda.c).
 static void ptx_cp_async_bulk_prefetch_L2_global(const void* from, int bytes) {
   if ((unsigned long)from % 16 != 0 || bytes <= 0 || bytes % 16 != 0) {
     simt_fail("cp.async.bulk.prefetch: an address or a size that isn't a multiple of 16");

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -129,23 +130,28 @@ int cuMemGetInfo_v2(size_t* available, size_t* total) {
   *available = *total - used;
   return 0;
 }
-// Before each block stands its size.
-enum { kPrefix = 64 };
+// A page with the block's size, its bytes, and behind their end a page that nobody may touch: a kernel
+// that reads or writes too far ends the program.
+enum { kPage = 4096, kAligned = 256 };
+static size_t pages_of(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 int cuMemAlloc_v2(address* to, size_t bytes) {
   ENTER;
   if (bytes > memory_bytes() - used) return 2;
-  char* block = calloc(1, bytes + kPrefix);
-  if (block == NULL) return 2;
+  const size_t own = (bytes + kAligned - 1) / kAligned * kAligned, data = pages_of(own);
+  char* block = mmap(NULL, data + 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) return 2;
+  mprotect(block + kPage + data, kPage, PROT_NONE);
   *(size_t*)block = bytes;
-  *to = (address)(size_t)(block + kPrefix);
+  *to = (address)(size_t)(block + kPage + data - own);
   used += bytes;
   ++live;
   return 0;
 }
 int cuMemFree_v2(address from) {
-  char* block = (char*)(size_t)from - kPrefix;
-  used -= *(size_t*)block;
-  free(block);
+  char* block = (char*)((size_t)from / kPage * kPage - kPage);
+  const size_t bytes = *(size_t*)block;
+  used -= bytes;
+  munmap(block, pages_of(bytes) + 2 * kPage);
   --live;
   return LEAVE(__func__);
 }
