@@ -36,9 +36,9 @@ constexpr int64_t kAllSharedOfHopper = 220 * 1024;  // of a multiprocessor
 // takes fewer and is slower.
 constexpr int64_t kMostSharedOfTwoLaps = 164 * 1024, kRegistersOfTwoLaps = 112;
 
-// While the kernels ahead compute, memory is idle once each block has its first weights: so much of
-// the next ones comes nearer meanwhile. More of it would delay what those kernels read. An H200 was
-// faster with it up to so many inputs of one row (docs/engine-figures.md).
+// Blocks may have their first weights long before the kernels ahead end: so much of their next ones
+// comes nearer meanwhile. More of it would delay what those kernels read. With one row an H200 was
+// faster up to so many inputs (docs/engine-figures.md).
 constexpr int64_t kNearOfOneRow = 2 << 20, kNearOfFewRows = 4 << 20;  // bytes of all blocks
 constexpr int64_t kMostNearInputs = 2048;
 

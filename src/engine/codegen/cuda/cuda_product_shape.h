@@ -61,9 +61,8 @@ struct CudaProductShape {
   int64_t splits = 1;        // of the inputs; warpgroups: blocks of a cluster
   int64_t blocks = 1;        // that share the columns
   int64_t shared_bytes = 0;  // of the ring and a round's sums: more than a kernel has by itself
-  int64_t near_bytes = 0;    // held, tensor: of a block's weights behind those that it asks for
-                             // first, at most, that come into the second-level cache ahead of the
-                             // wait
+  int64_t near_bytes = 0;    // held, tensor: bytes of a block's later weights, at most, that it
+                             // asks the second-level cache for before the wait
   friend auto operator<=>(const CudaProductShape&, const CudaProductShape&) = default;
 };
 constexpr int64_t ceil_div(int64_t a, int64_t b) {

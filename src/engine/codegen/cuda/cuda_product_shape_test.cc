@@ -260,8 +260,8 @@ TEST(CudaProductShapes, OneRowsBlocksTakeTurns) {
   EXPECT_EQ(shape_of(2048, DType::kF32, 1, 16'384).turns, 1);
 }
 
-// A part of what blocks ask for when they have multiplied their first weights, of gate and up of
-// models that an H200 was faster with.
+// Blocks bring a part of the weights nearer that they ask for when they have multiplied their first
+// ones. These are products of models that an H200 was faster with.
 TEST(CudaProductShapes, IdleMemoryBringsTheNextWeightsNearer) {
   const auto near_of = [](int64_t inputs, int64_t outputs, int64_t rows,
                           const char* target = "sm_90a") {
@@ -274,7 +274,6 @@ TEST(CudaProductShapes, IdleMemoryBringsTheNextWeightsNearer) {
     const CudaProductShape one = near_of(inputs, outputs, 1);
     EXPECT_GT(one.near_bytes * one.blocks, 15 << 17);
     EXPECT_LE(one.near_bytes * one.blocks, 2 << 20);
-    EXPECT_LE(one.near_bytes, one.columns * inputs * 2) << "more than the second turn's";
     EXPECT_EQ(near_of(inputs, outputs, 1, "sm_90").near_bytes, 0);
     EXPECT_EQ(near_of(inputs, outputs, 12).near_bytes, 0);
   }
@@ -284,6 +283,10 @@ TEST(CudaProductShapes, IdleMemoryBringsTheNextWeightsNearer) {
     EXPECT_LE(few.near_bytes * few.blocks, 4 << 20);
   }
   EXPECT_EQ(near_of(896, 9728, 8).near_bytes, 0) << "the ring has room for all columns";
+  const int64_t turn_bytes = 8 * 64 * 2;
+  EXPECT_EQ(near_of(64, 5400, 1).near_bytes, turn_bytes) << "no more than there is";
+  const CudaProductShape ends_soon = near_of(896, 12'000, 3);
+  EXPECT_EQ(ends_soon.near_bytes, (6 - ends_soon.laps) * 16 * 896 * 2) << "likewise";
   EXPECT_EQ(near_of(3072, 16'384, 1).near_bytes, 0) << "slower with it";
   EXPECT_EQ(near_of(2048, 3072, 1).near_bytes, 0) << "one turn";
   EXPECT_EQ(near_of(4096, 28'672, 8).near_bytes, 0) << "columns are shared";

@@ -205,7 +205,7 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
       ask_slot(own_slots + (i * PIECES + p) * WARPS * SLOT, upcoming, p, begin + i * GRAIN < end);
     }
   }
-  const int behind = begin + LAPS * GRAIN;  // the ring's first columns
+  const int behind = begin + LAPS * GRAIN;  // the first column that the ring hasn't asked for
   if (NEAR > 0) bring_near((const weight_t*)args.buffers[WEIGHT] + (long)behind * PITCH, (end - behind) * PITCH);
   const int left = (int)rows_of(args) - first_row(), rows = SEVERAL && left > ROWS ? ROWS : left;
   const int round_end = end - begin < ROUND ? end : begin + ROUND;

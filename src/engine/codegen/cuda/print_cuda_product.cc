@@ -116,7 +116,7 @@ enum { STRIDE = THREADS * VECTOR, STAGES = (PITCH + HELD * STRIDE - 1) / (HELD *
 )";
 
 constexpr std::string_view kNear = R"(
-// One thread asks the second-level cache for weights, `count` of them or fewer.
+// Thread 0 asks the second-level cache for `count` weights, or for NEAR bytes of them if these are fewer; for none below 1.
 __device__ __forceinline__ void bring_near(const weight_t* weights, int count) {
   const int bytes = count * (int)sizeof(weight_t);
   if (threadIdx.x != 0 || bytes <= 0) return;
