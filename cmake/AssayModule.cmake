@@ -49,7 +49,8 @@ function(compile_apart)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# optimise_little(TARGET...): programs of tests, which compile in little more than half of the time so. The code that they test is optimised as ever.
+# optimise_little(TARGET...): programs of tests, whose compilation takes little more than half of the time with -O1. The
+# code that they test is optimised as ever.
 function(optimise_little)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -206,7 +206,7 @@ extern "C" __global__ void BOUNDS assay_run(const Args args) {
     }
   }
   const int behind = begin + LAPS * GRAIN;  // the first column that the ring hasn't asked for
-  if (NEAR > 0) bring_near((const weight_t*)args.buffers[WEIGHT] + (long)behind * PITCH, (end - behind) * PITCH);
+  bring_near((const weight_t*)args.buffers[WEIGHT] + (long)behind * PITCH, (end - behind) * PITCH);
   const int left = (int)rows_of(args) - first_row(), rows = SEVERAL && left > ROWS ? ROWS : left;
   const int round_end = end - begin < ROUND ? end : begin + ROUND;
   Asking asking;

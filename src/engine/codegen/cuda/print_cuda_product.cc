@@ -241,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const 
   let_next_begin();
   uint4 held[COLUMNS][HELD];
   hold(weight, 0, held);
-  if (NEAR > 0 && column + COLUMNS < ALL_COLUMNS) bring_near(weight + COLUMNS * PITCH, COLUMNS * PITCH);
+  if (column + COLUMNS < ALL_COLUMNS) bring_near(weight + COLUMNS * PITCH, COLUMNS * PITCH);
   Steady steady;
   ask_steady(args, weight, column, steady);
   wait_for_kernels_ahead();
@@ -438,8 +438,9 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
       held ? 32 : cuda_tensor_epilogue_lanes(shape));
   text += cuda_epilogue_row(kernel, product, false);
   text += early_epilogue_text(kernel, product);
-  text += fmt::format("\nenum {{ NEAR = {} }};", shape.near_bytes);
-  text += shape.near_bytes > 0 ? kNear : kNothingNear;
+  text += shape.near_bytes == 0
+              ? std::string(kNothingNear)
+              : fmt::format("\nenum {{ NEAR = {} }};", shape.near_bytes) + std::string(kNear);
   text += held ? std::string(kHeldRun) : cuda_tensor_run(shape, kernel, product);
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;

@@ -132,26 +132,26 @@ int cuMemGetInfo_v2(size_t* available, size_t* total) {
 }
 // A page with the block's size, its bytes, and behind their end a page that nobody may touch: a kernel
 // that reads or writes too far ends the program.
-enum { kPage = 4096, kAligned = 256 };
-static size_t pages_of(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+enum { kAligned = 256 };
+static size_t page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 int cuMemAlloc_v2(address* to, size_t bytes) {
   ENTER;
   if (bytes > memory_bytes() - used) return 2;
-  const size_t own = (bytes + kAligned - 1) / kAligned * kAligned, data = pages_of(own);
-  char* block = mmap(NULL, data + 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (block == MAP_FAILED) return 2;
-  mprotect(block + kPage + data, kPage, PROT_NONE);
+  const size_t own = round_up(bytes, kAligned), end = page() + round_up(bytes, page());
+  char* block = mmap(NULL, end + page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED || mprotect(block + end, page(), PROT_NONE) != 0) return 2;
   *(size_t*)block = bytes;
-  *to = (address)(size_t)(block + kPage + data - own);
+  *to = (address)(size_t)(block + end - own);
   used += bytes;
   ++live;
   return 0;
 }
 int cuMemFree_v2(address from) {
-  char* block = (char*)((size_t)from / kPage * kPage - kPage);
+  char* block = (char*)((size_t)from / page() * page() - page());
   const size_t bytes = *(size_t*)block;
   used -= bytes;
-  munmap(block, pages_of(bytes) + 2 * kPage);
+  munmap(block, round_up(bytes, page()) + 2 * page());
   --live;
   return LEAVE(__func__);
 }
